@@ -22,7 +22,7 @@ common --noenable_workspace
 # Every module is overridden below; asking for another must fail here, not on the network.
 common --registry=file://%s/registry
 # Debian's rc file keeps every sandbox for debugging.
-common --nosandbox_debug
+build --nosandbox_debug
 `, final)
 	paths := map[string]string{}
 	for name, path := range inDebian {

@@ -1,0 +1,103 @@
+// Command selfsame proves, with evidence that anyone can replay, that an agent is the same after
+// a restart, that a repair converged, and that its memory grew only from evidence.
+//
+// Results go to standard output, everything else to standard error. Exit status: 0 holds;
+// 1 drift, law stop or failed verification; 2 usage; 3 malformed or refused input;
+// 4 environment or I/O.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"selfsame.dev/selfsame/internal/canon"
+)
+
+const (
+	exitHolds = iota
+	exitFails
+	exitUsage
+	exitInput
+	exitEnvironment
+)
+
+// cli is the command line: one field a wing, each in a file of its own.
+type cli struct {
+}
+
+// streams are what a command may write to and read from.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// failure is a result that does not hold: drift, a law stop, a failed verification. It ends with
+// exit status 1. The result itself has been written already.
+type failure struct{ reason string }
+
+func (f *failure) Error() string { return f.reason }
+
+// refusal is a usage error found after parsing.
+type refusal struct{ reason string }
+
+func (r *refusal) Error() string { return r.reason }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+func run(ctx context.Context, args []string, std streams) int {
+	var commands cli
+	status := -1
+	parser := kong.Must(&commands,
+		kong.Name("selfsame"),
+		kong.Description("Prove that an agent is the same, that a repair converged, that memory grew from evidence."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Writers(std.out, std.err),
+		kong.Exit(func(code int) { status = code }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(std),
+	)
+	parsed, err := parser.Parse(args)
+	if status >= 0 {
+		return status // help was asked for and printed
+	}
+	if err != nil {
+		return report(std.err, &refusal{err.Error()})
+	}
+	return report(std.err, parsed.Run())
+}
+
+// report writes err for a person and returns the exit status that it means.
+func report(w io.Writer, err error) int {
+	if err == nil {
+		return exitHolds
+	}
+	fmt.Fprintf(w, "selfsame: error: %v\n", err)
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) && hinted.Hint() != "" {
+		fmt.Fprintf(w, "selfsame: hint: %s\n", hinted.Hint())
+	}
+	var failed *failure
+	var usage *refusal
+	var input *canon.InputError
+	switch {
+	case errors.As(err, &failed):
+		return exitFails
+	case errors.As(err, &usage):
+		fmt.Fprintln(w, "selfsame: hint: run selfsame --help")
+		return exitUsage
+	case errors.As(err, &input):
+		return exitInput
+	}
+	return exitEnvironment
+}
