@@ -38,7 +38,7 @@ func (c Checked) Err() error {
 // case is folded. What is valid can be in one tree.
 func Check(paths []string, selector *Selector) Checked {
 	var c Checked
-	var names ledger
+	var names Names
 	paths = slices.Sorted(slices.Values(paths))
 	for i := 0; i < len(paths); {
 		path := paths[i]
@@ -60,7 +60,7 @@ func Check(paths []string, selector *Selector) Checked {
 	return c
 }
 
-func (l *ledger) check(path string, times int) *canon.InputError {
+func (l *Names) check(path string, times int) *canon.InputError {
 	if times > 1 {
 		return refuse(path, fmt.Sprintf("the path is listed %d times", times), "list each file once")
 	}

@@ -72,7 +72,7 @@ func checkName(path string) *canon.InputError {
 		}
 	}
 	if !norm.NFC.IsNormalString(path) {
-		return refuse(path, "the name is not in Unicode normalization form C", "rename it to "+display(norm.NFC.String(path)))
+		return refuse(path, "the name is not in Unicode normalization form C", "rename it to "+Display(norm.NFC.String(path)))
 	}
 	return nil
 }
@@ -88,9 +88,10 @@ func fold(name string) string {
 	return strings.ToLower(name)
 }
 
-// ledger admits paths in byte order and finds collisions. In that order everything below
-// a folder is adjacent, so only the folders on the last path need their names kept.
-type ledger struct {
+// Names takes paths in byte order and finds those that cannot be in one tree. In that
+// order everything below a folder is adjacent, so only the folders on the last path need their
+// names kept. The zero value is ready.
+type Names struct {
 	last string
 	open []*folder // the root and the folders of last
 }
@@ -105,8 +106,16 @@ type seen struct {
 	folder bool
 }
 
+// Admit takes the next path or refuses it, with a [*canon.InputError], and stays as it was.
+func (l *Names) Admit(path string) error {
+	if err := l.admit(path); err != nil {
+		return err
+	}
+	return nil
+}
+
 // admit takes path or refuses it and stays as it was.
-func (l *ledger) admit(path string) *canon.InputError {
+func (l *Names) admit(path string) *canon.InputError {
 	if err := checkName(path); err != nil {
 		return err
 	}
@@ -114,7 +123,7 @@ func (l *ledger) admit(path string) *canon.InputError {
 		return refuse(path, "the path is there twice", "list each file once")
 	}
 	if path < l.last {
-		return refuse(path, "the path comes after "+display(l.last)+", not in byte order", "sort the files by path")
+		return refuse(path, "the path comes after "+Display(l.last)+", not in byte order", "sort the files by path")
 	}
 	if l.open == nil {
 		l.open = []*folder{{seen: map[string]seen{}}}
@@ -140,14 +149,14 @@ func (l *ledger) admit(path string) *canon.InputError {
 	key := fold(name)
 	if other, ok := l.open[depth].seen[key]; ok {
 		if other.name == name {
-			return refuse(path, "the path "+display(path[:end])+" is both a file and a folder", "rename one of the two")
+			return refuse(path, "the path "+Display(path[:end])+" is both a file and a folder", "rename one of the two")
 		}
 		kind := "file"
 		if other.folder {
 			kind = "folder"
 		}
 		return refuse(path, fmt.Sprintf("the path %s collides with the %s %s when case is folded",
-			display(path[:end]), kind, display(path[:start]+other.name)), "rename one of the two")
+			Display(path[:end]), kind, Display(path[:start]+other.name)), "rename one of the two")
 	}
 	l.open = l.open[:depth+1]
 	l.open[depth].seen[key] = seen{name, end < len(path)}
@@ -166,8 +175,8 @@ func (l *ledger) admit(path string) *canon.InputError {
 	return nil
 }
 
-// display returns path as it can be shown in one line: as it is, or quoted.
-func display(path string) string {
+// Display returns path as it can be shown in one line: as it is, or quoted.
+func Display(path string) string {
 	for _, r := range path {
 		if r == utf8.RuneError || r == '"' || !unicode.IsPrint(r) {
 			return strconv.QuoteToASCII(path)
@@ -177,7 +186,7 @@ func display(path string) string {
 }
 
 func refuse(path, problem, fix string) *canon.InputError {
-	key := display(path)
+	key := Display(path)
 	if key == "" {
 		key = `""`
 	}

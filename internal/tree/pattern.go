@@ -128,7 +128,7 @@ func parsePattern(text string) (pattern, error) {
 				return bad("has ** after **", "write ** once")
 			}
 		case strings.Contains(element, "**"):
-			return bad("has ** beside other characters in "+display(element), "put ** alone between slashes, or write one *")
+			return bad("has ** beside other characters in "+Display(element), "put ** alone between slashes, or write one *")
 		case element[0] == '!' && i == 0:
 			return bad("begins with !", "put the pattern in the other list; there is no negation")
 		}

@@ -56,7 +56,7 @@ type Builder struct {
 	text  hash.Hash
 	line  []byte
 	total Summary
-	names ledger
+	names Names
 }
 
 // NewBuilder returns a Builder of an empty tree.
