@@ -175,8 +175,12 @@ func (l *Names) admit(path string) *canon.InputError {
 	return nil
 }
 
-// Display returns path as it can be shown in one line: as it is, or quoted.
+// Display returns path as it can be shown in one line and told from others: as it is, or
+// quoted in ASCII.
 func Display(path string) string {
+	if !norm.NFC.IsNormalString(path) {
+		return strconv.QuoteToASCII(path)
+	}
 	for _, r := range path {
 		if r == utf8.RuneError || r == '"' || !unicode.IsPrint(r) {
 			return strconv.QuoteToASCII(path)

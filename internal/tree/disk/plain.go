@@ -76,6 +76,7 @@ func (p *plain) list(folder string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	after, err := f.Stat()
 	if err == nil && !after.ModTime().Equal(before.ModTime()) {
 		err = changed(key)
