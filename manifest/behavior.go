@@ -171,10 +171,10 @@ func (in BehaviorInputs) check() error {
 			}
 		}
 	}
-	if err := restate(in.RuntimeConfig, in.Permissions.settings()); err != nil {
+	if err := restate(in.RuntimeConfig, in.Permissions.Settings()); err != nil {
 		return canon.InFile(string(configSurface(err)), err)
 	}
-	p, err := permit(in.Permissions.settings(), in.DatabaseTools.Files)
+	p, err := permit(in.Permissions.Settings(), in.DatabaseTools.Files)
 	if err != nil {
 		return canon.InFile(string(Permissions), err)
 	}

@@ -23,7 +23,8 @@ type PermissionInputs struct {
 	SHA256           canon.Digest   `json:"sha256"`
 }
 
-func (p PermissionInputs) settings() Settings { return Settings{p.Values, p.SHA256} }
+// Settings returns the permission settings alone.
+func (p PermissionInputs) Settings() Settings { return Settings{p.Values, p.SHA256} }
 
 // harmless are the toolsets without a tool that sends, writes or runs what is not in command_allowlist.
 var harmless = []string{"clarify", "skills", "terminal", "todo"}

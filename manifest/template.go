@@ -62,6 +62,43 @@ var identityBearing = map[string]bool{
 // ClassOf returns the class of a top level name of a template, or "" when it is unknown.
 func ClassOf(name string) Class { return classes[name] }
 
+// FolderSurface says which surface a path below one of the pinned folders belongs to.
+func FolderSurface(path string) (Surface, bool) {
+	folder, _, _ := strings.Cut(path, "/")
+	switch folder {
+	case SkillsFolder:
+		return Skills, true
+	case PluginsFolder:
+		return Plugins, true
+	case DatabaseToolsDir:
+		return DatabaseTools, true
+	}
+	return "", false
+}
+
+// Root returns the pinned folder that a path relative to the template is in.
+func (t Template) Root(path string) (Root, bool) {
+	surface, ok := FolderSurface(path)
+	switch surface {
+	case Skills:
+		return t.Skills, ok
+	case Plugins:
+		return t.Plugins, ok
+	}
+	return t.DatabaseTools, ok
+}
+
+// CheckTemplate refuses a template with a name outside the exact allowlist, or with a refused
+// pinned folder.
+func CheckTemplate(t Template) error {
+	for _, problem := range []error{t.Problem, checkNames(t.Names), t.Skills.Problem, t.Plugins.Problem, t.DatabaseTools.Problem} {
+		if problem != nil {
+			return canon.InFile(string(ProfileTemplate), problem)
+		}
+	}
+	return nil
+}
+
 // checkNames refuses the first name of a template that the exact allowlist does not have, and
 // everything that is not a plain file or folder: links, dangling ones too, are refused by name.
 func checkNames(names []Name) error {

@@ -161,18 +161,23 @@ func compare(want, have Inputs) []Difference {
 func files(surface Surface, want, have Tree) []Difference {
 	var out []Difference
 	for _, d := range tree.Diff(want.Files, have.Files) {
-		diff := Difference{Surface: surface, Path: d.Path, Class: Changed}
-		if d.Expected != nil {
-			diff.Expected = content(d.Expected.Size, d.Expected.Digest)
-		} else {
-			diff.Class = Unexpected
-		}
-		if d.Actual != nil {
-			diff.Actual = content(d.Actual.Size, d.Actual.Digest)
-		} else {
-			diff.Class = Missing
-		}
-		out = append(out, diff)
+		out = append(out, FileDifference(surface, d))
+	}
+	return out
+}
+
+// FileDifference is the difference of one file.
+func FileDifference(surface Surface, d tree.Difference) Difference {
+	out := Difference{Surface: surface, Path: d.Path, Class: Changed}
+	if d.Expected != nil {
+		out.Expected = content(d.Expected.Size, d.Expected.Digest)
+	} else {
+		out.Class = Unexpected
+	}
+	if d.Actual != nil {
+		out.Actual = content(d.Actual.Size, d.Actual.Digest)
+	} else {
+		out.Class = Missing
 	}
 	return out
 }
