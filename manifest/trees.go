@@ -70,16 +70,15 @@ func codeTree(surface Surface, r Root) (CodeTree, error) {
 	return CodeTree{r.Selection, t}, err
 }
 
-// pinTree recomputes the summary of a root and refuses a tree without files or
-// with a file that by its name holds credentials.
+// pinTree recomputes the summary of a root and refuses a file that by its name holds credentials.
 func pinTree(surface Surface, r Root) (Tree, error) {
 	if r.Problem != nil {
 		return Tree{}, r.Problem
 	}
-	if len(r.Entries) == 0 {
-		return Tree{}, &canon.InputError{File: string(surface), Problem: "holds no files", Fix: "give the folder that holds them"}
-	}
 	t := Tree{Files: r.Entries}
+	if t.Files == nil {
+		t.Files = []tree.Entry{}
+	}
 	var err error
 	if t.Summary, err = tree.Summarize(r.Entries); err != nil {
 		return Tree{}, canon.InFile(string(surface), err)
@@ -89,6 +88,10 @@ func pinTree(surface Surface, r Root) (Tree, error) {
 
 // check recomputes everything a tree states about itself (law I8).
 func (t Tree) check(surface Surface) error {
+	// An agent may be without skills or plugins; nothing else may be empty.
+	if len(t.Files) == 0 && surface != Skills && surface != Plugins {
+		return &canon.InputError{File: string(surface), Problem: "holds no files", Fix: "give the folder that holds them"}
+	}
 	for _, e := range t.Files {
 		if credentialFile(e.Path) {
 			return &canon.InputError{File: string(surface), Key: e.Path, Problem: "is a file for credentials; its digest would be a digest of them",

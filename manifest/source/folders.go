@@ -35,10 +35,19 @@ const maxDocument = 64 << 20
 // Folders reads the inputs from their folders. Refused input is noted in the Problem of its
 // surface; the error is for what the system could not do.
 func Folders(p Paths) (manifest.Sources, error) {
-	s, err := Documents(p)
+	s, err := Behavior(p)
 	if err != nil {
 		return s, err
 	}
+	d, err := Documents(p)
+	s.Fingerprint, s.Constitution, s.Database, s.Evidence = d.Fingerprint, d.Constitution, d.Database, d.Evidence
+	return s, err
+}
+
+// Behavior reads only the template and the code roots, which is what [manifest.Observe] needs.
+func Behavior(p Paths) (manifest.Sources, error) {
+	var s manifest.Sources
+	var err error
 	if s.Template, err = Template(p.ProfileTemplate); err != nil {
 		return s, err
 	}
@@ -132,23 +141,14 @@ func Template(root string) (manifest.Template, error) {
 // codeRoot reads a code root as the declaration at its top says.
 func codeRoot(root string) (manifest.Root, error) {
 	var r manifest.Root
-	declared := manifest.CodeRoot{}
-	file := filepath.Join(root, manifest.CodeRootFile)
-	info, err := os.Lstat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return r, err
-	case info.Mode().IsRegular():
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return r, err
-		}
-		if declared, err = manifest.DecodeCodeRoot(manifest.CodeRootFile, data); err != nil {
-			r.Problem = err
-			return r, nil
-		}
-	} // anything else is refused by name below
+	info, err := os.Lstat(filepath.Join(root, manifest.CodeRootFile))
+	var declared manifest.CodeRoot
+	if err == nil && info.Mode().IsRegular() { // anything else is refused by name below
+		declared, err = declaredRoot(root)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return r, refused(err, &r.Problem)
+	}
 	return r, hash(root, declared.Selection(), &r)
 }
 
