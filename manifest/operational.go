@@ -12,9 +12,10 @@ import (
 	"selfsame.dev/selfsame/internal/canon"
 )
 
-// Operational is what was seen beside the identity: which keys and names were left
-// out, and, when there is a local key, the keyed observation of the credentials.
+// Operational is what was seen beside the identity: where the roots came from, which keys and names were
+// left out, and, when there is a local key, the keyed observation of the credentials.
 type Operational struct {
+	Origins     []Origin       `json:"origins"`
 	Observation *Observation   `json:"observation,omitempty"`
 	Config      Report         `json:"config"`
 	Excluded    []ExcludedName `json:"excluded"`
@@ -36,7 +37,7 @@ type Observation struct {
 }
 
 func operational(s Sources, report Report) (Operational, error) {
-	o := Operational{Config: report, Excluded: []ExcludedName{}}
+	o := Operational{Origins: s.Origins, Config: report, Excluded: []ExcludedName{}}
 	for _, n := range s.Template.Names {
 		if class := ClassOf(n.Name); class != ClassPinned {
 			o.Excluded = append(o.Excluded, ExcludedName{n.Name, class})

@@ -21,6 +21,8 @@ type Sources struct {
 	// Evidence holds the files that identity rows cite, by path relative to the source root.
 	Evidence Root
 
+	// Origins say where the roots of the template and of the code came from; never identity.
+	Origins []Origin
 	// ObservationKey is the local key of the operational observation; without it there is none.
 	ObservationKey []byte
 }

@@ -24,7 +24,7 @@ const manifestFormat = "profile-manifest.v1"
 const (
 	FolderMode  fs.FileMode = 0o755
 	FileMode    fs.FileMode = 0o644
-	CommandMode fs.FileMode = 0o755 // files of the database tools
+	CommandMode fs.FileMode = 0o755 // the database commands that the permissions name
 )
 
 // File is one file of a compiled profile. Data is its content when it is generated, and nil
@@ -73,12 +73,13 @@ func Files(m *manifest.Manifest) ([]File, error) {
 		generated(manifest.SoulFile, soul),
 		generated(manifest.IdentityFile, view),
 	}
-	for _, part := range []struct {
-		tree manifest.Tree
-		mode fs.FileMode
-	}{{in.Skills, FileMode}, {in.Plugins, FileMode}, {in.DatabaseTools, CommandMode}} {
-		for _, e := range part.tree.Files {
-			files = append(files, File{Path: e.Path, Mode: part.mode, Size: e.Size, Digest: e.Digest})
+	for _, part := range []manifest.Tree{in.Skills, in.Plugins, in.DatabaseTools} {
+		for _, e := range part.Files {
+			mode := FileMode
+			if slices.Contains(in.Permissions.DatabaseCommands, e.Path) {
+				mode = CommandMode
+			}
+			files = append(files, File{Path: e.Path, Mode: mode, Size: e.Size, Digest: e.Digest})
 		}
 	}
 	byPath(files)

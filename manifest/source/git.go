@@ -15,13 +15,12 @@ import (
 	"selfsame.dev/selfsame/manifest"
 )
 
-// ContentAddressed says of each root of a list that its inputs came by content, as under Bazel.
-func ContentAddressed() []manifest.Origin {
-	var out []manifest.Origin
-	for _, part := range []string{partTemplate, partHermes, partDeployment, partSource} {
-		out = append(out, manifest.Origin{Root: part, Kind: manifest.OriginContentAddressed})
-	}
-	return out
+// ContentAddressed is the origin of the documents of a list.
+func ContentAddressed() []manifest.Origin { return []manifest.Origin{contentAddressed(partSource)} }
+
+// contentAddressed says that inputs came by content, as under Bazel.
+func contentAddressed(part string) manifest.Origin {
+	return manifest.Origin{Root: part, Kind: manifest.OriginContentAddressed}
 }
 
 // CleanGit returns the Git commit of every root that p names, and refuses, naming the paths, inputs that are

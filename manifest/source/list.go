@@ -63,6 +63,9 @@ func List(file string) (manifest.Sources, error) {
 		return s, err
 	}
 	s.Deployment, err = l.codeRoot(partDeployment)
+	for _, part := range []string{partTemplate, partHermes, partDeployment} {
+		s.Origins = append(s.Origins, contentAddressed(part))
+	}
 	return s, err
 }
 

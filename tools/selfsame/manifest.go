@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"selfsame.dev/selfsame/internal/atomicfile"
 	"selfsame.dev/selfsame/internal/canon"
@@ -71,13 +72,15 @@ type manifestBehavior struct {
 
 func (c *manifestBehavior) Run(std streams) error {
 	p := source.Paths{ProfileTemplate: c.ProfileTemplate, HermesRoot: c.HermesRoot, DeploymentRoot: c.DeploymentRoot, ObservationKey: c.ObservationKey}
-	if _, err := source.CleanGit(p); err != nil {
+	origins, err := source.CleanGit(p)
+	if err != nil {
 		return err
 	}
 	s, err := source.Behavior(p)
 	if err != nil {
 		return err
 	}
+	s.Origins = origins
 	b, err := manifest.Observe(s)
 	if err != nil {
 		return err
@@ -126,7 +129,7 @@ func (c *manifestGenerate) Run(std streams) error {
 	}
 	outputs := []output{{digest, []byte(sum.String() + "\n")}}
 	if c.Provenance != "" {
-		p, err := manifest.ProvenanceOf(m, origins)
+		p, err := manifest.ProvenanceOf(m, append(slices.Clone(b.Operational.Origins), origins...))
 		if err != nil {
 			return err
 		}
