@@ -30,6 +30,8 @@ const (
 
 // cli is the command line: one field a wing, each in a file of its own.
 type cli struct {
+	Manifest manifestCommands `cmd:"" help:"Say what an agent is."`
+	Profile  profileCommands  `cmd:"" help:"Compile what a manifest pins into an empty folder."`
 }
 
 // streams are what a command may write to and read from.

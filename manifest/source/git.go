@@ -1,0 +1,193 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/internal/tree"
+	"selfsame.dev/selfsame/manifest"
+)
+
+// ContentAddressed is the origin of the documents of a list.
+func ContentAddressed() []manifest.Origin { return []manifest.Origin{contentAddressed(partSource)} }
+
+// contentAddressed says that inputs came by content, as under Bazel.
+func contentAddressed(part string) manifest.Origin {
+	return manifest.Origin{Root: part, Kind: manifest.OriginContentAddressed}
+}
+
+// CleanGit returns the Git commit of every root that p names, and refuses, naming the paths, inputs that are
+// not exactly those of the commit: modified, staged, untracked, ignored by Git, or hidden from it. What is no
+// input (a credential file, a session, what a code root excludes) may be dirty.
+func CleanGit(p Paths) ([]manifest.Origin, error) {
+	var out []manifest.Origin
+	for _, root := range []struct {
+		part, folder string
+		input        func() (*tree.Selector, error)
+	}{
+		{partTemplate, p.ProfileTemplate, func() (*tree.Selector, error) {
+			return tree.Selection{Include: []string{manifest.ConfigFile, manifest.SkillsFolder + "/**", manifest.PluginsFolder + "/**", manifest.DatabaseToolsDir + "/**"}}.Compile()
+		}},
+		{partHermes, p.HermesRoot, codeInputs(p.HermesRoot)},
+		{partDeployment, p.DeploymentRoot, codeInputs(p.DeploymentRoot)},
+		{partSource, p.SourceRoot, func() (*tree.Selector, error) { return p.documents() }},
+	} {
+		if root.folder == "" {
+			continue
+		}
+		selector, err := root.input()
+		if err != nil {
+			return nil, err
+		}
+		origin, err := cleanGit(root.part, root.folder, selector)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, origin)
+	}
+	return out, nil
+}
+
+func codeInputs(root string) func() (*tree.Selector, error) {
+	return func() (*tree.Selector, error) {
+		r, err := declaredRoot(root)
+		if err != nil {
+			return nil, err
+		}
+		return r.Selection().Compile()
+	}
+}
+
+func declaredRoot(root string) (manifest.CodeRoot, error) {
+	data, err := os.ReadFile(filepath.Join(root, manifest.CodeRootFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return manifest.CodeRoot{}, nil
+	}
+	if err != nil {
+		return manifest.CodeRoot{}, err
+	}
+	return manifest.DecodeCodeRoot(manifest.CodeRootFile, data)
+}
+
+// documents selects the documents and evidence files of a source root.
+func (p Paths) documents() (*tree.Selector, error) {
+	s, err := Documents(p)
+	if err != nil {
+		return nil, err
+	}
+	paths := []string{s.Fingerprint.Path, s.Constitution.Path, s.Database.Path}
+	for _, e := range s.Evidence.Entries {
+		paths = append(paths, e.Path)
+	}
+	for i, path := range paths {
+		paths[i] = literal.Replace(path)
+	}
+	return tree.Selection{Include: paths}.Compile()
+}
+
+// literal makes a pattern of a path; what has no meaning in patterns is matched by "?".
+var literal = strings.NewReplacer("*", "?", "[", "?", "]", "?", "{", "?", "}", "?")
+
+func cleanGit(part, folder string, inputs *tree.Selector) (manifest.Origin, error) {
+	out := manifest.Origin{Root: part, Kind: manifest.OriginGit}
+	top, err := git(folder, "rev-parse", "--show-cdup", "--show-prefix")
+	if err == nil {
+		var commit []byte
+		commit, err = git(folder, "rev-parse", "--verify", "HEAD^{commit}")
+		out.Commit = strings.TrimSpace(string(commit))
+	}
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return out, &canon.InputError{File: folder, Problem: "is in no Git work tree with a commit, so nothing says where its files came from",
+			Fix: "commit the inputs, or build with Bazel, where inputs are content-addressed"}
+	}
+	if err != nil {
+		return out, err
+	}
+	lines := strings.Split(string(top), "\n")
+	prefix := ""
+	if len(lines) > 1 {
+		prefix = lines[1]
+	}
+	out.Path = strings.TrimSuffix(prefix, "/")
+	if out.Path == "" {
+		out.Path = "."
+	}
+
+	var dirty []string
+	note := func(path string) {
+		relative, inside := strings.CutPrefix(path, prefix)
+		folder, isFolder := strings.CutSuffix(relative, "/")
+		if inside && (!isFolder && inputs.Selects(relative) || isFolder && inputs.Enters(folder)) {
+			dirty = append(dirty, path)
+		}
+	}
+	status, err := git(folder, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignored=traditional", "--no-renames", "--", ".")
+	if err != nil {
+		return out, err
+	}
+	for _, record := range records(status) {
+		// "1 XY sub mH mI mW hH hI path", "u XY sub m1 m2 m3 mW h1 h2 h3 path", "? path", "! path"
+		skip := map[byte]int{'1': 8, 'u': 10, '?': 1, '!': 1}[record[0]]
+		if fields := strings.SplitN(record, " ", skip+1); skip > 0 && len(fields) == skip+1 {
+			note(fields[skip])
+		}
+	}
+	// Files that Git was told to take as unchanged: status does not look at them.
+	tracked, err := git(folder, "ls-files", "-v", "-z", "--full-name", "--", ".")
+	if err != nil {
+		return out, err
+	}
+	for _, record := range records(tracked) {
+		if tag := record[0]; len(record) > 2 && (tag == 'S' || tag >= 'a' && tag <= 'z') {
+			note(record[2:])
+		}
+	}
+	if len(dirty) == 0 {
+		return out, nil
+	}
+	slices.Sort(dirty)
+	dirty = slices.Compact(dirty)
+	shown := dirty[:min(len(dirty), 10)]
+	names := strings.Join(shown, ", ")
+	if more := len(dirty) - len(shown); more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return out, &canon.InputError{File: part, Problem: fmt.Sprintf("inputs are not those of commit %.12s: %s", out.Commit, names),
+		Fix: "commit or remove them; a commit with an unretained dirty tree is not reproducible"}
+}
+
+func records(out []byte) []string {
+	var list []string
+	for _, record := range strings.Split(string(out), "\x00") {
+		if record != "" {
+			list = append(list, record)
+		}
+	}
+	return list
+}
+
+// git runs Git on the repository that folder is in, whatever the environment says.
+func git(folder string, args ...string) ([]byte, error) {
+	cmd := exec.Command("git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "-C", folder}, args...)...)
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, "GIT_") {
+			cmd.Env = append(cmd.Env, pair)
+		}
+	}
+	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return out, nil
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"selfsame.dev/selfsame/internal/atomicfile"
+	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/manifest"
+	"selfsame.dev/selfsame/manifest/source"
+)
+
+type manifestCommands struct {
+	Behavior manifestBehavior `cmd:"" help:"Observe what the profile template and the code roots bring into an answer."`
+	Generate manifestGenerate `cmd:"" help:"Pin the identity: the behavior manifest, the database, the constitution."`
+	Verify   manifestVerify   `cmd:"" help:"Rebuild a manifest from its sources and name every difference."`
+	Explain  manifestExplain  `cmd:"" help:"Show every surface, its binding and its authority."`
+}
+
+// roots are the folders that are observed.
+type roots struct {
+	ProfileTemplate string `placeholder:"DIR" help:"Profile template."`
+	HermesRoot      string `placeholder:"DIR" help:"Tree of the runtime's code."`
+	DeploymentRoot  string `placeholder:"DIR" help:"Tree of the deployment's code."`
+}
+
+// documents are the committed files that a manifest is made from.
+type documents struct {
+	SourceRoot          string `placeholder:"DIR" default:"." help:"Folder that committed inputs are named relative to (default: the current one)."`
+	DatabaseFingerprint string `placeholder:"FILE" help:"database-fingerprint.v1."`
+	Constitution        string `placeholder:"FILE" help:"identity-constitution.v1."`
+	DatabaseIdentity    string `placeholder:"FILE" help:"database-identity.v1."`
+}
+
+type inputList struct {
+	InputList string `placeholder:"FILE" help:"Instead of folders: lines of part TAB logical path TAB file."`
+}
+
+func (r roots) missing() error {
+	return required(map[string]string{"--profile-template": r.ProfileTemplate, "--hermes-root": r.HermesRoot, "--deployment-root": r.DeploymentRoot},
+		"--profile-template", "--hermes-root", "--deployment-root")
+}
+
+func (d documents) missing() error {
+	return required(map[string]string{"--database-fingerprint": d.DatabaseFingerprint, "--constitution": d.Constitution, "--database-identity": d.DatabaseIdentity},
+		"--database-fingerprint", "--constitution", "--database-identity")
+}
+
+func required(values map[string]string, order ...string) error {
+	for _, flag := range order {
+		if values[flag] == "" {
+			return &refusal{"missing flag " + flag}
+		}
+	}
+	return nil
+}
+
+func paths(r roots, d documents) source.Paths {
+	return source.Paths{ProfileTemplate: r.ProfileTemplate, HermesRoot: r.HermesRoot, DeploymentRoot: r.DeploymentRoot,
+		SourceRoot: d.SourceRoot, DatabaseFingerprint: d.DatabaseFingerprint, Constitution: d.Constitution, DatabaseIdentity: d.DatabaseIdentity}
+}
+
+type manifestBehavior struct {
+	ProfileTemplate string `aliases:"profile" placeholder:"DIR" required:"" help:"Profile template."`
+	HermesRoot      string `placeholder:"DIR" required:"" help:"Tree of the runtime's code."`
+	DeploymentRoot  string `placeholder:"DIR" required:"" help:"Tree of the deployment's code."`
+	ObservationKey  string `placeholder:"FILE" help:"Local key for the operational observation; made when missing, never copied anywhere."`
+	Output          string `placeholder:"FILE" help:"Where to write the manifest (default: standard output)."`
+}
+
+func (c *manifestBehavior) Run(std streams) error {
+	p := source.Paths{ProfileTemplate: c.ProfileTemplate, HermesRoot: c.HermesRoot, DeploymentRoot: c.DeploymentRoot, ObservationKey: c.ObservationKey}
+	origins, err := source.CleanGit(p)
+	if err != nil {
+		return err
+	}
+	s, err := source.Behavior(p)
+	if err != nil {
+		return err
+	}
+	s.Origins = origins
+	b, err := manifest.Observe(s)
+	if err != nil {
+		return err
+	}
+	for _, key := range b.Operational.Config.UnknownKeys {
+		fmt.Fprintf(std.err, "selfsame: note: %s: unknown key, not copied: %s\n", manifest.ConfigFile, key)
+	}
+	data, err := b.Encode()
+	if err != nil {
+		return err
+	}
+	return writeResult(std, c.Output, data)
+}
+
+type manifestGenerate struct {
+	documents
+	inputList
+	BehaviorManifest string `placeholder:"FILE" help:"behavior-manifest.v1."`
+	Output           string `placeholder:"FILE" required:"" help:"Where to write the manifest."`
+	Digest           string `placeholder:"FILE" help:"Where to write manifest_sha256 (default: the output with .sha256)."`
+	Provenance       string `placeholder:"FILE" help:"Where to write identity-provenance.v1."`
+	BehaviorOutput   string `placeholder:"FILE" help:"With --input-list: where to write the behavior manifest."`
+}
+
+func (c *manifestGenerate) Run(std streams) error {
+	b, s, origins, err := c.inputs()
+	if err != nil {
+		return err
+	}
+	m, err := manifest.Generate(b, s)
+	if err != nil {
+		return err
+	}
+	data, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	sum := canon.Sum(data)
+	type output struct {
+		file string
+		data []byte
+	}
+	digest := c.Digest
+	if digest == "" {
+		digest = c.Output + ".sha256"
+	}
+	outputs := []output{{digest, []byte(sum.String() + "\n")}}
+	if c.Provenance != "" {
+		p, err := manifest.ProvenanceOf(m, append(slices.Clone(b.Operational.Origins), origins...))
+		if err != nil {
+			return err
+		}
+		data, err := canon.Marshal(p)
+		if err != nil {
+			return err
+		}
+		outputs = append(outputs, output{c.Provenance, data})
+	}
+	if c.BehaviorOutput != "" {
+		data, err := b.Encode()
+		if err != nil {
+			return err
+		}
+		outputs = append(outputs, output{c.BehaviorOutput, data})
+	}
+	for _, o := range append(outputs, output{c.Output, data}) { // the manifest last: where it is, the others are
+		if err := atomicfile.Write(o.file, o.data, 0o644); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(std.out, "{\"identity_sha256\":%q,\"manifest_sha256\":%q}\n", m.IdentitySHA256, sum)
+	return err
+}
+
+func (c *manifestGenerate) inputs() (*manifest.Behavior, manifest.Sources, []manifest.Origin, error) {
+	if c.InputList != "" {
+		s, err := source.List(c.InputList)
+		if err != nil {
+			return nil, s, nil, err
+		}
+		b, err := manifest.Observe(s)
+		return b, s, source.ContentAddressed(), err
+	}
+	if err := c.documents.missing(); err != nil {
+		return nil, manifest.Sources{}, nil, err
+	}
+	if c.BehaviorManifest == "" {
+		return nil, manifest.Sources{}, nil, &refusal{"missing flag --behavior-manifest (or --input-list)"}
+	}
+	p := paths(roots{}, c.documents)
+	s, err := source.Documents(p)
+	if err != nil {
+		return nil, s, nil, err
+	}
+	origins, err := source.CleanGit(p)
+	if err != nil {
+		return nil, s, nil, err
+	}
+	data, err := os.ReadFile(c.BehaviorManifest)
+	if err != nil {
+		return nil, s, nil, err
+	}
+	b, err := manifest.DecodeBehavior(c.BehaviorManifest, data)
+	return b, s, origins, err
+}
+
+type manifestVerify struct {
+	roots
+	documents
+	inputList
+	Manifest string `placeholder:"FILE" required:"" help:"Manifest to verify."`
+	JSON     bool   `help:"Write the differences as JSON."`
+}
+
+func (c *manifestVerify) Run(std streams) error {
+	m, err := readManifest(c.Manifest)
+	if err != nil {
+		return err
+	}
+	s, err := sourcesOf(m, c.roots, c.documents, c.inputList)
+	if err != nil {
+		return err
+	}
+	differences, err := manifest.Verify(m, s)
+	if err != nil {
+		return err
+	}
+	return verdict(std, m, differences, c.JSON)
+}
+
+type manifestExplain struct {
+	Manifest string `placeholder:"FILE" required:"" help:"Manifest to explain."`
+}
+
+func (c *manifestExplain) Run(std streams) error {
+	m, err := readManifest(c.Manifest)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(std.out, manifest.Explain(m))
+	return err
+}
+
+func readManifest(file string) (*manifest.Manifest, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return manifest.Decode(filepath.Base(file), data)
+}
+
+// sourcesOf reads the sources of a manifest from a list, or from folders.
+func sourcesOf(m *manifest.Manifest, r roots, d documents, l inputList) (manifest.Sources, error) {
+	if l.InputList != "" {
+		return source.List(l.InputList)
+	}
+	if err := r.missing(); err != nil {
+		return manifest.Sources{}, err
+	}
+	return source.Folders(source.ForManifest(m, paths(r, d)))
+}
+
+// verification is the result of a verification with --json.
+type verification struct {
+	Holds          bool                  `json:"holds"`
+	IdentitySHA256 canon.Digest          `json:"identity_sha256"`
+	Differences    []manifest.Difference `json:"differences"`
+}
+
+// verdict writes the result of a verification; a difference is a failure.
+func verdict(std streams, m *manifest.Manifest, differences []manifest.Difference, asJSON bool) error {
+	if asJSON {
+		data, err := canon.Marshal(verification{len(differences) == 0, m.IdentitySHA256, differences})
+		if err != nil {
+			return err
+		}
+		if err := writeResult(std, "", data); err != nil {
+			return err
+		}
+	} else if len(differences) == 0 {
+		fmt.Fprintf(std.out, "holds: identity_sha256 %s\n", m.IdentitySHA256)
+	} else {
+		for _, d := range differences {
+			fmt.Fprintln(std.out, d)
+		}
+	}
+	if n := len(differences); n > 0 {
+		return &failure{fmt.Sprintf("drift: %d differences, the first in %s: %s", n, differences[0].Surface, differences[0].Path)}
+	}
+	return nil
+}
