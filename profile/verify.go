@@ -29,6 +29,12 @@ func Verify(dir string, m *manifest.Manifest) ([]manifest.Difference, error) {
 		return nil, err
 	}
 	have, err := disk.Hash(dir, disk.Options{})
+	content, err := compare(files, have, err)
+	return sorted(append(out, content...)), err
+}
+
+// compare turns what a reader found, or refused, into differences.
+func compare(files []File, have []tree.Entry, err error) ([]manifest.Difference, error) {
 	var many tree.Refusals
 	var one *canon.InputError
 	switch {
@@ -38,17 +44,17 @@ func Verify(dir string, m *manifest.Manifest) ([]manifest.Difference, error) {
 	case err != nil:
 		return nil, err
 	}
-	if len(many) > 0 {
-		for _, r := range many {
-			key := cmp.Or(r.Key, ".")
-			out = append(out, manifest.Difference{Surface: surfaceOf(key), Class: manifest.Refused, Path: key, Expected: "a regular file", Actual: r.Problem})
+	var out []manifest.Difference
+	for _, r := range many {
+		key := cmp.Or(r.Key, ".")
+		out = append(out, manifest.Difference{Surface: surfaceOf(key), Class: manifest.Refused, Path: key, Expected: "a regular file", Actual: r.Problem})
+	}
+	if len(out) == 0 {
+		for _, d := range tree.Diff(entries(files), have) {
+			out = append(out, manifest.FileDifference(surfaceOf(d.Path), d))
 		}
-		return sorted(out), nil
 	}
-	for _, d := range tree.Diff(entries(files), have) {
-		out = append(out, manifest.FileDifference(surfaceOf(d.Path), d))
-	}
-	return sorted(out), nil
+	return out, nil
 }
 
 // modes walks the folder once for what hashing does not see: folders, types and modes.

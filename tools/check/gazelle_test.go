@@ -14,13 +14,17 @@ import (
 // runs under Bazel alone, which builds gazelle and names it in SELFSAME_GAZELLE.
 func TestGazelle(t *testing.T) {
 	gazelle := runfile(t, "SELFSAME_GAZELLE")
-	config := runfile(t, "SELFSAME_GAZELLE_REPO_CONFIG")
+	// The list of Go repositories, which gazelle's runner has beside it.
+	configs, err := filepath.Glob(filepath.Join(os.Getenv("TEST_SRCDIR"), "*bazel_gazelle_go_repository_config", "WORKSPACE"))
+	if err != nil || len(configs) != 1 {
+		t.Fatalf("found %q, %v", configs, err)
+	}
 	root := t.TempDir()
 	for name, data := range checkout(t) {
 		write(t, filepath.Join(root, name), data)
 	}
 	diff := func() []byte {
-		cmd := exec.Command(gazelle, "update", "-mode=diff", "-bzlmod", "-repo_config="+config, "-repo_root="+root)
+		cmd := exec.Command(gazelle, "update", "-mode=diff", "-bzlmod", "-repo_config="+configs[0], "-repo_root="+root)
 		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod", "HOME="+t.TempDir())
 		var out bytes.Buffer

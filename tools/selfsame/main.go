@@ -30,6 +30,7 @@ const (
 
 // cli is the command line: one field a wing, each in a file of its own.
 type cli struct {
+	Quiet    bool             `short:"q" help:"Write no result to standard output; errors still go to standard error."`
 	Manifest manifestCommands `cmd:"" help:"Say what an agent is."`
 	Profile  profileCommands  `cmd:"" help:"Compile what a manifest pins into an empty folder."`
 }
@@ -67,7 +68,6 @@ func run(ctx context.Context, args []string, std streams) int {
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { status = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(std),
 	)
 	parsed, err := parser.Parse(args)
 	if status >= 0 {
@@ -76,7 +76,10 @@ func run(ctx context.Context, args []string, std streams) int {
 	if err != nil {
 		return report(std.err, &refusal{err.Error()})
 	}
-	return report(std.err, parsed.Run())
+	if commands.Quiet {
+		std.out = io.Discard
+	}
+	return report(std.err, parsed.Run(std))
 }
 
 // report writes err for a person and returns the exit status that it means.

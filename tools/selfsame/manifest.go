@@ -193,6 +193,7 @@ type manifestVerify struct {
 	inputList
 	Manifest string `placeholder:"FILE" required:"" help:"Manifest to verify."`
 	JSON     bool   `help:"Write the differences as JSON."`
+	Output   string `placeholder:"FILE" help:"Where to write the result (default: standard output)."`
 }
 
 func (c *manifestVerify) Run(std streams) error {
@@ -208,7 +209,7 @@ func (c *manifestVerify) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	return verdict(std, m, differences, c.JSON)
+	return verdict(std, m, differences, c.JSON, c.Output)
 }
 
 type manifestExplain struct {
@@ -250,22 +251,24 @@ type verification struct {
 	Differences    []manifest.Difference `json:"differences"`
 }
 
-// verdict writes the result of a verification; a difference is a failure.
-func verdict(std streams, m *manifest.Manifest, differences []manifest.Difference, asJSON bool) error {
+// verdict writes the result of a verification to the file output, or to standard output; a difference is a failure.
+func verdict(std streams, m *manifest.Manifest, differences []manifest.Difference, asJSON bool, output string) error {
+	var data []byte
 	if asJSON {
-		data, err := canon.Marshal(verification{len(differences) == 0, m.IdentitySHA256, differences})
-		if err != nil {
-			return err
-		}
-		if err := writeResult(std, "", data); err != nil {
+		var err error
+		if data, err = canon.Marshal(verification{len(differences) == 0, m.IdentitySHA256, differences}); err != nil {
 			return err
 		}
 	} else if len(differences) == 0 {
-		fmt.Fprintf(std.out, "holds: identity_sha256 %s\n", m.IdentitySHA256)
+		data = fmt.Appendf(nil, "holds: identity_sha256 %s", m.IdentitySHA256)
 	} else {
 		for _, d := range differences {
-			fmt.Fprintln(std.out, d)
+			data = fmt.Appendln(data, d)
 		}
+		data = data[:len(data)-1]
+	}
+	if err := writeResult(std, output, data); err != nil {
+		return err
 	}
 	if n := len(differences); n > 0 {
 		return &failure{fmt.Sprintf("drift: %d differences, the first in %s: %s", n, differences[0].Surface, differences[0].Path)}

@@ -1,6 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"strings"
+
+	"selfsame.dev/selfsame/internal/atomicfile"
+	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/internal/tree/disk"
 	"selfsame.dev/selfsame/manifest"
 	"selfsame.dev/selfsame/profile"
 )
@@ -16,6 +23,7 @@ type profileCompile struct {
 	inputList
 	Manifest string `placeholder:"FILE" required:"" help:"Identity manifest."`
 	Profile  string `placeholder:"DIR" required:"" help:"Where to put the profile: a new path, or an empty folder."`
+	Digest   string `placeholder:"FILE" help:"Where to write the profile's tree digest (selfsame-tree.v1)."`
 	JSON     bool   `help:"Write the result as JSON."`
 }
 
@@ -36,14 +44,25 @@ func (c *profileCompile) Run(std streams) error {
 		if err := profile.Compile(m, s.Template, c.Profile, profile.Options{Durable: true}); err != nil {
 			return err
 		}
+		if c.Digest != "" {
+			summary, err := profile.Summary(m)
+			if err != nil {
+				return err
+			}
+			if err := atomicfile.Write(c.Digest, []byte(summary.Digest.String()+"\n"), 0o644); err != nil {
+				return err
+			}
+		}
 	}
-	return verdict(std, m, differences, c.JSON)
+	return verdict(std, m, differences, c.JSON, "")
 }
 
 type profileVerify struct {
-	Manifest string `placeholder:"FILE" required:"" help:"Identity manifest."`
-	Profile  string `placeholder:"DIR" required:"" help:"Compiled profile."`
-	JSON     bool   `help:"Write the differences as JSON."`
+	Manifest    string `placeholder:"FILE" required:"" help:"Identity manifest."`
+	Profile     string `placeholder:"DIR" xor:"profile" required:"" help:"Compiled profile."`
+	ProfileList string `placeholder:"FILE" xor:"profile" required:"" help:"Instead of a folder: lines of path TAB file; modes are not looked at."`
+	JSON        bool   `help:"Write the differences as JSON."`
+	Output      string `placeholder:"FILE" help:"Where to write the result (default: standard output)."`
 }
 
 func (c *profileVerify) Run(std streams) error {
@@ -51,9 +70,28 @@ func (c *profileVerify) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	differences, err := profile.Verify(c.Profile, m)
+	differences, err := c.differences(m)
 	if err != nil {
 		return err
 	}
-	return verdict(std, m, differences, c.JSON)
+	return verdict(std, m, differences, c.JSON, c.Output)
+}
+
+func (c *profileVerify) differences(m *manifest.Manifest) ([]manifest.Difference, error) {
+	if c.ProfileList == "" {
+		return profile.Verify(c.Profile, m)
+	}
+	data, err := os.ReadFile(c.ProfileList)
+	if err != nil {
+		return nil, err
+	}
+	var files []disk.File
+	for i, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
+		path, file, found := strings.Cut(line, "\t")
+		if !found {
+			return nil, &canon.InputError{File: c.ProfileList, Key: fmt.Sprintf("line %d", i+1), Problem: "has no tab", Fix: "write path TAB file"}
+		}
+		files = append(files, disk.File{Logical: path, Path: file})
+	}
+	return profile.VerifyListed(files, m)
 }

@@ -1,0 +1,23 @@
+"""Public rules of Selfsame: pin an agent's identity, compile its profile, restart it.
+
+```starlark
+load("@selfsame//rules:defs.bzl", "identity_manifest", "identity_profile", "identity_tree", "restart_canary_test")
+```
+"""
+
+load("//rules/private:manifest.bzl", _identity_manifest = "identity_manifest")
+load("//rules/private:profile.bzl", _identity_profile = "identity_profile")
+load(
+    "//rules/private:providers.bzl",
+    _IdentityManifestInfo = "IdentityManifestInfo",
+    _IdentityProfileInfo = "IdentityProfileInfo",
+    _IdentityTreeInfo = "IdentityTreeInfo",
+)
+load("//rules/private:tree.bzl", _identity_tree = "identity_tree")
+
+IdentityManifestInfo = _IdentityManifestInfo
+IdentityProfileInfo = _IdentityProfileInfo
+IdentityTreeInfo = _IdentityTreeInfo
+identity_manifest = _identity_manifest
+identity_profile = _identity_profile
+identity_tree = _identity_tree
