@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -194,15 +195,20 @@ func (s *Supervisor) Run(ctx context.Context, spec Spec, started func(Process)) 
 // Remove removes one folder below Base with everything in it.
 func (s *Supervisor) Remove(name string) error { return removeTree(filepath.Join(s.base, name)) }
 
-// Look searches, from this process and apart from the guardian, for anything left of the children.
+// Look searches, from this process and apart from the guardian, for anything left of the
+// children and, once the supervisor is closed, of the guardian.
 func (s *Supervisor) Look() (Absence, error) {
 	all, err := scan()
 	if err != nil {
 		return Absence{}, err
 	}
 	seen := Absence{Scanned: len(all)}
+	named := s.children
+	if s.closed && s.ready != (Process{}) {
+		named = append(slices.Clone(named), s.ready)
+	}
 	for pid, p := range all {
-		for _, c := range s.children {
+		for _, c := range named {
 			switch {
 			case pid == c.PID && p.StartTicks == c.StartTicks:
 				seen.Present++
