@@ -356,9 +356,12 @@ func (r *run) stopped(ctx context.Context, n int, answer *wire.Answer, record Pr
 	if err != nil {
 		return err
 	}
-	r.receipt.Reproducible.Starts = append(r.receipt.Reproducible.Starts, start)
+	rep := &r.receipt.Reproducible
+	rep.Starts = append(rep.Starts, start)
 	if n == 1 {
 		r.first = answer
+	} else {
+		rep.Equal = new(compare(rep.Starts[0], start))
 	}
 	return r.enter(ctx, StoppedCleanly, Evidence{evAnswer: start.AnswerSHA256, evProvenance: start.ProvenanceSHA256, evExit: exit})
 }
@@ -376,9 +379,7 @@ func exitEvidence(p ProcessRecord) (canon.Digest, error) {
 // conclude compares the two starts.
 func (r *run) conclude(ctx context.Context) error {
 	starts := r.receipt.Reproducible.Starts
-	equal := compare(starts[0], starts[1])
-	r.receipt.Reproducible.Equal = &equal
-	if !equal.all() {
+	if !r.receipt.Reproducible.Equal.all() {
 		return r.drift(ctx, []Drift{{Surface: SurfaceAnswer, Class: "changed", Path: "/",
 			Expected: starts[0].AnswerSHA256.String(), Actual: starts[1].AnswerSHA256.String()}})
 	}

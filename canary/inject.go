@@ -95,11 +95,11 @@ func UnknownSurface(surface string) error {
 // ParseInjection reads SURFACE, SURFACE@first or SURFACE@second; without a start it is the second.
 func ParseInjection(text string) (*Injection, error) {
 	surface, when, found := strings.Cut(text, "@")
-	start := 2
-	switch {
-	case found && when == "first":
-		start = 1
-	case found && when != "second", surface == "":
+	start, known := map[string]int{"first": 1, "second": 2}[when]
+	if !found {
+		start, known = 2, true
+	}
+	if surface == "" || !known {
 		return nil, &canon.InputError{File: "--inject-drift", Key: text, Problem: "not SURFACE[@first|second]", Fix: "write, for instance, skills@first"}
 	}
 	return &Injection{Surface: surface, Start: start}, nil

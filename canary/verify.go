@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"selfsame.dev/selfsame/canary/child"
+	"selfsame.dev/selfsame/canary/wire"
 	"selfsame.dev/selfsame/internal/canon"
 )
 
@@ -102,6 +103,7 @@ func verifyIdentity(check checker, r *Receipt, m *machine) {
 	if id == nil {
 		return
 	}
+	check(id.Label == wire.Label, "/reproducible/identity/label", "%q: nothing here gains authority", id.Label)
 	check(id.Agent == r.Reproducible.Query.Agent, "/reproducible/identity/agent", "%q is not who was asked", id.Agent)
 	for _, t := range m.steps {
 		for name, want := range map[string]canon.Digest{
@@ -174,7 +176,6 @@ func verifyReproduced(check checker, r *Receipt, m *machine) {
 	check(p.Equal != nil && p.Equal.all(), "/reproducible/equal", "the starts are not equal")
 	check(p.Answer != nil, "/reproducible/answer", "missing")
 	check(r.Observed.Cleanup.ProfilesRemoved == 2, "/observed/cleanup/profiles_removed", "%d", r.Observed.Cleanup.ProfilesRemoved)
-	check(p.Identity != nil && p.Identity.Label == p.label(), "/reproducible/identity/label", "the label is not the answer's")
 	if p.Answer == nil || len(p.Starts) == 0 {
 		return
 	}
@@ -182,14 +183,8 @@ func verifyReproduced(check checker, r *Receipt, m *machine) {
 	check(err == nil && answer == p.Starts[0].AnswerSHA256, "/reproducible/answer", "has the digest %s", answer)
 	prov, err := canon.DigestOf(provenance(p.Answer))
 	check(err == nil && prov == p.Starts[0].ProvenanceSHA256, "/reproducible/answer", "its provenance has the digest %s", prov)
+	check(p.Answer.Label == wire.Label, "/reproducible/answer/label", "%q: nothing here gains authority", p.Answer.Label)
 	check(p.Answer.QuerySHA256 == p.QuerySHA256 && p.Answer.QueryID == p.Query.QueryID, "/reproducible/answer/query_sha256", "answers another query")
-}
-
-func (p *Reproducible) label() string {
-	if p.Answer == nil {
-		return ""
-	}
-	return p.Answer.Label
 }
 
 func verifyDrift(check checker, r *Receipt, m *machine) {
