@@ -13,7 +13,7 @@ import (
 // checkAnswer reads exactly one answer and refuses it unless it is to this query and every
 // statement and input in it is found in the pinned identity. The wording of a
 // statement is the runtime's own; what it rests on is not.
-func checkAnswer(raw []byte, queryDigest canon.Digest, query *wire.Query, view *wire.View, files map[string]canon.Digest) (*wire.Answer, error) {
+func checkAnswer(raw []byte, asked *Asked, view *wire.View, files map[string]canon.Digest) (*wire.Answer, error) {
 	var a wire.Answer
 	if err := canon.Decode(raw, &a); err != nil {
 		return nil, err
@@ -28,12 +28,12 @@ func checkAnswer(raw []byte, queryDigest canon.Digest, query *wire.Query, view *
 		return refuse("/agent", fmt.Sprintf("%q answers for %q", a.Agent, view.Agent))
 	case a.Label != view.Label:
 		return refuse("/label", fmt.Sprintf("%q: the identity is labelled %q", a.Label, view.Label))
-	case a.QueryID != query.QueryID || a.QuerySHA256 != queryDigest:
+	case a.QueryID != asked.Document.QueryID || a.QuerySHA256 != asked.SHA256:
 		return refuse("/query_sha256", "the answer is to another query")
 	case len(a.Statements) == 0:
 		return refuse("/statements", "nothing is answered")
 	}
-	known := view.Sources(query)
+	known := view.Sources(&asked.Document)
 	for i, s := range a.Statements {
 		at := fmt.Sprintf("/statements/%d", i)
 		if s.Text == "" {

@@ -52,7 +52,7 @@ type Runtime struct {
 // Config is one canary run.
 type Config struct {
 	Agent   Agent
-	Query   wire.Query
+	Query   *wire.Query // nil: the fixed query, to the agent that was pinned
 	Runtime Runtime
 	TempDir string // where the private folder is made; "" is the system's
 	Limits  child.Limits
@@ -97,22 +97,14 @@ func Run(ctx context.Context, cfg Config) (*Receipt, error) {
 	if cfg.Expected == nil {
 		cfg.Expected = []string{}
 	}
-	query, err := cfg.Query.SHA256()
-	if err != nil {
-		return nil, err
-	}
-	request, err := cfg.Query.Encode()
-	if err != nil {
-		return nil, err
-	}
 	begun := cfg.Now()
 	super, err := child.Open(cfg.TempDir)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Config: cfg, super: super, query: query, request: request, millis: map[string]float64{}, program: cfg.Runtime.Program}
+	r := &run{Config: cfg, super: super, millis: map[string]float64{}, program: cfg.Runtime.Program}
 	r.receipt.Reproducible = Reproducible{
-		Query: cfg.Query, QuerySHA256: query, RuntimeInterface: wire.Format, RuntimeVariant: cfg.Runtime.Variant,
+		RuntimeInterface: wire.Format, RuntimeVariant: cfg.Runtime.Variant,
 		Injected: cfg.Inject, ExpectedChanges: cfg.Expected, Starts: []Start{}, Drift: []Drift{},
 	}
 	r.receipt.Observed.Processes = []ProcessRecord{}
@@ -137,7 +129,7 @@ type run struct {
 	receipt Receipt
 	pinned  *Pinned
 	view    *wire.View
-	query   canon.Digest
+	asked   Asked
 	request []byte
 	program string // what is started: the runtime, or a copy that was made to drift
 	first   *wire.Answer
@@ -174,12 +166,28 @@ func (r *run) pin(ctx context.Context) error {
 	if r.view, err = wire.ParseView(r.pinned.View); err != nil {
 		return refused("inputs_refused", canon.InFile("identity.json", err))
 	}
-	if r.view.Agent != r.Query.Agent {
-		return refused("inputs_refused", &canon.InputError{File: "query", Key: "/agent",
-			Problem: fmt.Sprintf("the query is for %q, the manifest is of %q", r.Query.Agent, r.view.Agent), Fix: "ask the agent whose manifest it is"})
+	if err := r.ask(); err != nil {
+		return err
 	}
-	r.receipt.Reproducible.Identity = &r.pinned.Identity
+	r.receipt.Reproducible.Identity, r.receipt.Reproducible.Query = &r.pinned.Identity, &r.asked
 	return r.enter(ctx, ManifestPinned, Evidence{evManifest: r.pinned.ManifestSHA256, evIdentity: r.pinned.IdentitySHA256, evRuntime: program})
+}
+
+// ask settles the query.
+func (r *run) ask() (err error) {
+	r.asked.Document = wire.FixedQuery(r.view.Agent)
+	if r.Query != nil {
+		r.asked.Document = *r.Query
+	}
+	if agent := r.asked.Document.Agent; agent != r.view.Agent {
+		return refused("inputs_refused", &canon.InputError{File: "query", Key: "/agent",
+			Problem: fmt.Sprintf("the query is for %q, the manifest is of %q", agent, r.view.Agent), Fix: "ask the agent whose manifest it is"})
+	}
+	if r.asked.SHA256, err = r.asked.Document.SHA256(); err != nil {
+		return err
+	}
+	r.request, err = r.asked.Document.Encode()
+	return err
 }
 
 // start takes one start from the manifest to stopped_cleanly: its folder is gone again then.
@@ -320,7 +328,7 @@ func (r *run) run(ctx context.Context, n int, home, profile string) (*wire.Answe
 		}
 		return nil, record, refused(string(result.Problem), err)
 	}
-	answer, err := checkAnswer(result.Stdout, r.query, &r.Query, r.view, r.pinned.Files)
+	answer, err := checkAnswer(result.Stdout, &r.asked, r.view, r.pinned.Files)
 	if err != nil {
 		return nil, record, refused("answer_refused", canon.InFile(fmt.Sprintf("answer %d", n), err))
 	}
@@ -343,7 +351,7 @@ func (r *run) after(ctx context.Context, profile string) error {
 func (r *run) stopped(ctx context.Context, n int, answer *wire.Answer, record ProcessRecord) error {
 	start := Start{
 		Number: n, ManifestSHA256: r.pinned.ManifestSHA256, IdentitySHA256: r.pinned.IdentitySHA256,
-		ProfileSHA256: r.pinned.ProfileSHA256, RuntimeSHA256: r.pinned.RuntimeSHA256, QuerySHA256: r.query,
+		ProfileSHA256: r.pinned.ProfileSHA256, RuntimeSHA256: r.pinned.RuntimeSHA256, QuerySHA256: r.asked.SHA256,
 	}
 	var err error
 	if start.AnswerSHA256, err = canon.DigestOf(answer); err != nil {

@@ -258,7 +258,7 @@ func TestVerifyReceiptRefusesClaims(t *testing.T) {
 		"other answer":        {good, func(r *Receipt) { r.Reproducible.Answer.Statements[0].Text = "I rule." }, "/reproducible/answer"},
 		"other provenance":    {good, func(r *Receipt) { r.Reproducible.Answer.Statements[0].Rank = 9 }, "/reproducible/answer"},
 		"no answer":           {good, func(r *Receipt) { r.Reproducible.Answer = nil }, "/reproducible/answer"},
-		"other query":         {good, func(r *Receipt) { r.Reproducible.Query.Question = "?" }, "/reproducible/query_sha256"},
+		"other query":         {good, func(r *Receipt) { r.Reproducible.Query.Document.Question = "?" }, "/reproducible/query/sha256"},
 		"other runtime":       {good, func(r *Receipt) { r.Reproducible.Starts[1].RuntimeSHA256 = x }, "/reproducible/starts/1"},
 		"other manifest":      {good, func(r *Receipt) { r.Reproducible.Identity.ManifestSHA256 = x }, "/reproducible/transitions"},
 		"unequal":             {good, func(r *Receipt) { r.Reproducible.Equal.Answer = false }, "/reproducible/equal"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/manifest"
 )
 
 // Surfaces of drift that the canary itself knows, beside those of the manifest.
@@ -59,6 +60,9 @@ func (r *run) inject(base, profile string) error {
 		return os.Symlink(elsewhere, soul)
 	case strings.HasPrefix(surface, profilePart):
 		return spoil(filepath.Join(profile, strings.TrimPrefix(surface, profilePart)), surface)
+	}
+	if surface == string(manifest.CompiledViews) { // generated, so only the compiled file can drift
+		return spoil(soul, surface)
 	}
 	return r.Agent.Tamper(surface)
 }

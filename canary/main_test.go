@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	hostile.Main(func(query []byte) ([]byte, error) {
 		return respond.Answer(os.DirFS(os.Getenv("HERMES_HOME")), query)
 	})
+	if len(os.Args) == 2 && os.Args[1] == "respond" {
+		os.Exit(respond.Main(os.Stdin, os.Stdout, os.Stderr, os.Getenv("HERMES_HOME")))
+	}
 	if len(os.Args) > 1 && os.Args[1] == "parent" {
 		os.Exit(parent(os.Args[2], os.Args[3], os.Args[4], os.Args[5:]))
 	}
@@ -85,7 +88,7 @@ func synthetic(deed ...string) Config {
 	}
 	return Config{
 		Agent:   newFake(),
-		Query:   wire.Query{Format: wire.QueryFormat, QueryID: "q-1", Agent: "ada", Question: "Who are you?", Asks: []string{wire.AskConstitution, wire.AskRows}},
+		Query:   &wire.Query{Format: wire.QueryFormat, QueryID: "q-1", Agent: "ada", Question: "Who are you?", Asks: []string{wire.AskConstitution, wire.AskRows}},
 		Runtime: Runtime{Program: exe, Args: append([]string{hostile.Word}, deed...), Variant: LocalProgram},
 		Limits:  quick,
 		Now:     time.Now,

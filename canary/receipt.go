@@ -49,8 +49,7 @@ type Receipt struct {
 // Reproducible holds no time, no number of a process and no path of this machine.
 type Reproducible struct {
 	Identity         *Identity    `json:"identity"` // null when it was never pinned
-	Query            wire.Query   `json:"query"`
-	QuerySHA256      canon.Digest `json:"query_sha256"`
+	Query            *Asked       `json:"query"`    // likewise
 	RuntimeInterface string       `json:"runtime_interface"`
 	RuntimeVariant   string       `json:"runtime_variant"`
 	TierBasis        string       `json:"tier_basis"`
@@ -63,6 +62,12 @@ type Reproducible struct {
 	Drift            []Drift      `json:"drift"`  // the first MaxDrift
 	DriftTotal       int          `json:"drift_total"`
 	Transitions      []Transition `json:"transitions"`
+}
+
+// Asked is the query, and the digest of its canonical form.
+type Asked struct {
+	Document wire.Query   `json:"document"`
+	SHA256   canon.Digest `json:"sha256"`
 }
 
 // Identity is what was pinned.

@@ -52,8 +52,11 @@ func VerifyReceipt(r *Receipt) error {
 
 	sum, err := canon.DigestOf(p)
 	check(err == nil && sum == r.ReproducibleSHA256, "/reproducible_sha256", "the part has the digest %s", sum)
-	query, err := p.Query.SHA256()
-	check(err == nil && query == p.QuerySHA256, "/reproducible/query_sha256", "the query has the digest %s", query)
+	check((p.Identity == nil) == (p.Query == nil), "/reproducible/query", "identity and query go together")
+	if p.Query != nil {
+		query, err := p.Query.Document.SHA256()
+		check(err == nil && query == p.Query.SHA256, "/reproducible/query/sha256", "the query has the digest %s", query)
+	}
 
 	m, err := replay(p.Transitions)
 	check(err == nil, "/reproducible/transitions", "%v", err)
@@ -98,17 +101,17 @@ func (m *machine) evidence(s State, n int) Evidence {
 }
 
 func verifyIdentity(check checker, r *Receipt, m *machine) {
-	id := r.Reproducible.Identity
+	id, query := r.Reproducible.Identity, r.Reproducible.Query
 	check(!m.reached(ManifestPinned) || id != nil, "/reproducible/identity", "a manifest was pinned, none is recorded")
-	if id == nil {
+	if id == nil || query == nil {
 		return
 	}
 	check(id.Label == wire.Label, "/reproducible/identity/label", "%q: nothing here gains authority", id.Label)
-	check(id.Agent == r.Reproducible.Query.Agent, "/reproducible/identity/agent", "%q is not who was asked", id.Agent)
+	check(id.Agent == query.Document.Agent, "/reproducible/identity/agent", "%q is not who was asked", id.Agent)
 	for _, t := range m.steps {
 		for name, want := range map[string]canon.Digest{
 			evManifest: id.ManifestSHA256, evIdentity: id.IdentitySHA256, evProfile: id.ProfileSHA256,
-			evRuntime: id.RuntimeSHA256, evQuery: r.Reproducible.QuerySHA256,
+			evRuntime: id.RuntimeSHA256, evQuery: query.SHA256,
 		} {
 			got, shown := t.Evidence[name]
 			check(!shown || got == want, "/reproducible/transitions", "%s at %s is %s, pinned was %s", name, t.To, got, want)
@@ -128,8 +131,8 @@ func verifyStarts(check checker, r *Receipt, m *machine) {
 	for i, s := range p.Starts {
 		at := fmt.Sprintf("/reproducible/starts/%d", i)
 		check(s.Number == i+1, at, "has number %d", s.Number)
-		if id := p.Identity; id != nil {
-			want := Start{s.Number, id.ManifestSHA256, id.IdentitySHA256, id.ProfileSHA256, id.RuntimeSHA256, p.QuerySHA256, s.AnswerSHA256, s.ProvenanceSHA256}
+		if id := p.Identity; id != nil && p.Query != nil {
+			want := Start{s.Number, id.ManifestSHA256, id.IdentitySHA256, id.ProfileSHA256, id.RuntimeSHA256, p.Query.SHA256, s.AnswerSHA256, s.ProvenanceSHA256}
 			check(s == want, at, "differs from what was pinned")
 		}
 		shown := m.evidence(StoppedCleanly, i+1)
@@ -176,7 +179,7 @@ func verifyReproduced(check checker, r *Receipt, m *machine) {
 	check(p.Equal != nil && p.Equal.all(), "/reproducible/equal", "the starts are not equal")
 	check(p.Answer != nil, "/reproducible/answer", "missing")
 	check(r.Observed.Cleanup.ProfilesRemoved == 2, "/observed/cleanup/profiles_removed", "%d", r.Observed.Cleanup.ProfilesRemoved)
-	if p.Answer == nil || len(p.Starts) == 0 {
+	if p.Answer == nil || p.Query == nil || len(p.Starts) == 0 {
 		return
 	}
 	answer, err := canon.DigestOf(p.Answer)
@@ -184,7 +187,7 @@ func verifyReproduced(check checker, r *Receipt, m *machine) {
 	prov, err := canon.DigestOf(provenance(p.Answer))
 	check(err == nil && prov == p.Starts[0].ProvenanceSHA256, "/reproducible/answer", "its provenance has the digest %s", prov)
 	check(p.Answer.Label == wire.Label, "/reproducible/answer/label", "%q: nothing here gains authority", p.Answer.Label)
-	check(p.Answer.QuerySHA256 == p.QuerySHA256 && p.Answer.QueryID == p.Query.QueryID, "/reproducible/answer/query_sha256", "answers another query")
+	check(p.Answer.QuerySHA256 == p.Query.SHA256 && p.Answer.QueryID == p.Query.Document.QueryID, "/reproducible/answer/query_sha256", "answers another query")
 }
 
 func verifyDrift(check checker, r *Receipt, m *machine) {

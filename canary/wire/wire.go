@@ -177,6 +177,11 @@ func (q *Query) check(at string) error {
 	return nil
 }
 
+// FixedQuery is what an agent is asked unless the caller has a query of its own: all of it.
+func FixedQuery(agent string) Query {
+	return Query{QueryFormat, agent + "-fixed-query-v1", agent, "Who are you, what binds you, and on what evidence?", []string{AskConstitution, AskRows}}
+}
+
 // SHA256 is the digest of the canonical query.
 func (q *Query) SHA256() (canon.Digest, error) { return canon.DigestOf(q) }
 
