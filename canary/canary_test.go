@@ -67,6 +67,9 @@ func TestHostileRuntime(t *testing.T) {
 			if reason == "timed_out" {
 				cfg.Limits.Timeout = 300 * time.Millisecond
 			}
+			if deed == "hide-and-hang" { // which takes three more processes
+				cfg.Limits.Timeout = 2 * time.Second
+			}
 			r, err := runIn(t, context.Background(), cfg)
 			if err == nil || r.Outcome != Refused || r.Reason != reason || r.Tier != T1 || r.GoalTierSatisfied {
 				t.Errorf("%s (%s), %s, %v", r.Outcome, r.Reason, r.Tier, err)

@@ -75,7 +75,7 @@ func parent(point, temp, output string, deed []string) int {
 	return 1
 }
 
-var quick = child.Limits{Timeout: 5 * time.Second, Grace: 50 * time.Millisecond, Stdout: 1 << 16, Stderr: 1 << 16}
+var quick = child.Limits{Timeout: 20 * time.Second, Grace: 200 * time.Millisecond, Stdout: 1 << 16, Stderr: 1 << 16}
 
 // synthetic is a canary on a small invented agent; the deed is the child's, "answer" by default.
 func synthetic(deed ...string) Config {

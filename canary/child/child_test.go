@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var quick = Limits{Timeout: 5 * time.Second, Grace: 60 * time.Millisecond, Stdout: 4096, Stderr: 1 << 16}
+var quick = Limits{Timeout: 20 * time.Second, Grace: 200 * time.Millisecond, Stdout: 4096, Stderr: 1 << 16}
 
 func spec(deed string, args ...string) Spec {
 	exe, err := os.Executable()
@@ -78,6 +78,9 @@ func TestHostileChild(t *testing.T) {
 			}
 			if tc.short {
 				it.Limits.Timeout = 300 * time.Millisecond
+			}
+			if tc.short && tc.hides { // which takes three more processes
+				it.Limits.Timeout = 2 * time.Second
 			}
 			var told Process
 			got, err := s.Run(context.Background(), it, func(p Process) {
@@ -371,7 +374,9 @@ func eventuallyEmpty(dir string) (left []os.DirEntry) {
 func TestStop(t *testing.T) {
 	s, base := openTest(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	got, err := s.Run(ctx, spec("hang"), func(Process) { cancel() })
+	it := spec("hang")
+	it.Limits.Grace = 10 * time.Second
+	got, err := s.Run(ctx, it, func(Process) { cancel() })
 	if err != nil || got.Problem != Stopped || got.Exit.Signal != "SIGTERM" {
 		t.Fatalf("%+v, %v", got, err)
 	}
