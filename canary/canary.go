@@ -18,6 +18,7 @@ import (
 	"selfsame.dev/selfsame/canary/child"
 	"selfsame.dev/selfsame/canary/wire"
 	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/manifest"
 )
 
 // Agent is the identity under test: its sources, and the profile compiled from them.
@@ -59,6 +60,7 @@ type Config struct {
 	// Expected are path.Match patterns of profile files that a start may add or change.
 	Expected []string
 	Inject   *Injection
+	Origins  []manifest.Origin // where the sources came from, for the receipt
 	Now      func() time.Time
 	// Watch, if not nil, is called at every point of the run, and the run waits for it.
 	Watch func(context.Context, Event)
@@ -108,6 +110,7 @@ func Run(ctx context.Context, cfg Config) (*Receipt, error) {
 		Injected: cfg.Inject, ExpectedChanges: cfg.Expected, Starts: []Start{}, Drift: []Drift{},
 	}
 	r.receipt.Observed.Processes = []ProcessRecord{}
+	r.receipt.Observed.Origins = append([]manifest.Origin{}, cfg.Origins...)
 	err = r.all(ctx)
 	err = r.end(ctx, err)
 	r.millis["total"] = millis(cfg.Now().Sub(begun))
@@ -160,11 +163,11 @@ func (r *run) pin(ctx context.Context) error {
 		func() (err error) { program, err = digestFile(r.program); return err },
 	)...)
 	if err != nil {
-		return refused("inputs_refused", err)
+		return refused(InputsRefused, err)
 	}
 	r.pinned.RuntimeSHA256 = program
 	if r.view, err = wire.ParseView(r.pinned.View); err != nil {
-		return refused("inputs_refused", canon.InFile("identity.json", err))
+		return refused(InputsRefused, canon.InFile("identity.json", err))
 	}
 	if err := r.ask(); err != nil {
 		return err
@@ -180,7 +183,7 @@ func (r *run) ask() (err error) {
 		r.asked.Document = *r.Query
 	}
 	if agent := r.asked.Document.Agent; agent != r.view.Agent {
-		return refused("inputs_refused", &canon.InputError{File: "query", Key: "/agent",
+		return refused(InputsRefused, &canon.InputError{File: "query", Key: "/agent",
 			Problem: fmt.Sprintf("the query is for %q, the manifest is of %q", agent, r.view.Agent), Fix: "ask the agent whose manifest it is"})
 	}
 	if r.asked.SHA256, err = r.asked.Document.SHA256(); err != nil {
@@ -437,7 +440,7 @@ func (r *run) end(ctx context.Context, err error) error {
 	case errors.As(err, &why):
 		rec.Outcome, rec.Reason = why.outcome, why.reason
 	case errors.As(err, &input):
-		rec.Outcome, rec.Reason = Refused, "inputs_refused"
+		rec.Outcome, rec.Reason = Refused, InputsRefused
 	case errors.Is(err, child.ErrGuardianLost):
 		rec.Outcome, rec.Reason = Failed, "guardian_lost"
 	default:

@@ -6,6 +6,7 @@ import (
 	"selfsame.dev/selfsame/canary/child"
 	"selfsame.dev/selfsame/canary/wire"
 	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/manifest"
 )
 
 // Format is the receipt's format.
@@ -25,6 +26,9 @@ const (
 	Interrupted = "interrupted"        // by a signal
 	Failed      = "failed"             // the environment
 )
+
+// InputsRefused is the reason when it was not the runtime that was refused.
+const InputsRefused = "inputs_refused"
 
 // Runtime variants.
 const (
@@ -174,6 +178,7 @@ func standing(outcome string) (tier, basis string, ceiling Ceiling) {
 type Observed struct {
 	StartedAt  string             `json:"started_at"` // RFC 3339, UTC
 	FinishedAt string             `json:"finished_at"`
+	Origins    []manifest.Origin  `json:"origins"` // of the sources; provenance, not identity
 	Guardian   child.Process      `json:"guardian"`
 	Processes  []ProcessRecord    `json:"processes"` // every one that was started
 	Cleanup    Cleanup            `json:"cleanup"`

@@ -8,13 +8,14 @@ import (
 	"selfsame.dev/selfsame/canary/child"
 	"selfsame.dev/selfsame/canary/wire"
 	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/schemas"
 )
 
 // DecodeReceipt reads a receipt and checks it with [VerifyReceipt].
 func DecodeReceipt(file string, data []byte) (*Receipt, error) {
 	var r Receipt
-	if err := canon.Decode(data, &r); err != nil {
-		return nil, canon.InFile(file, err)
+	if err := schemas.DecodeCanonical(file, Format, data, &r); err != nil {
+		return nil, err
 	}
 	return &r, VerifyReceipt(&r)
 }
