@@ -216,7 +216,8 @@ func (s *Supervisor) Look() (Absence, error) {
 				seen.Session++
 			}
 		}
-		if pid != os.Getpid() && traced(pid, []byte(s.base)) {
+		// What is older than the guardian is not the child's.
+		if pid != os.Getpid() && p.StartTicks >= s.ready.StartTicks && traced(pid, []byte(s.base)) {
 			seen.Traced++
 		}
 	}
