@@ -220,7 +220,7 @@ func TestSpeed(t *testing.T) {
 		{"read", func() *exec.Cmd { return self("read", paths.Bytes()) }},
 		{"hash", func() *exec.Cmd { return self("hash", sizes.Bytes()) }},
 	}
-	fastest := map[string]time.Duration{}
+	fastest, cpu := map[string]time.Duration{}, map[string]time.Duration{}
 	var memory int64
 	for range rounds {
 		for _, part := range parts {
@@ -232,8 +232,12 @@ func TestSpeed(t *testing.T) {
 				t.Fatalf("%s: %v\n%s", part.name, err, &problems)
 			}
 			took := time.Since(start)
-			if best, ok := fastest[part.name]; !ok || took < best {
-				fastest[part.name] = took
+			for times, took := range map[*map[string]time.Duration]time.Duration{
+				&fastest: took, &cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+			} {
+				if best, ok := (*times)[part.name]; !ok || took < best {
+					(*times)[part.name] = took
+				}
 			}
 			switch part.name {
 			case "ours", "plain":
@@ -267,7 +271,8 @@ func TestSpeed(t *testing.T) {
 	t.Logf("ours %v (peak %.1f MB), plain %v, find|sort|xargs -P2 sha256sum %v, floor %v (read %v + hash %v)",
 		ours.Round(time.Millisecond), float64(memory)/1e6, fastest["plain"].Round(time.Millisecond), peer.Round(time.Millisecond),
 		floor.Round(time.Millisecond), fastest["read"].Round(time.Millisecond), fastest["hash"].Round(time.Millisecond))
-	t.Logf("ours / pipeline %.3f, ours / floor %.3f, plain / ours %.2f", ratio, ours.Seconds()/floor.Seconds(), fastest["plain"].Seconds()/ours.Seconds())
+	t.Logf("ours / pipeline %.3f (of CPU time %.3f), ours / floor %.3f, plain / ours %.2f", ratio,
+		cpu["ours"].Seconds()/cpu["find|sort|xargs sha256sum"].Seconds(), ours.Seconds()/floor.Seconds(), fastest["plain"].Seconds()/ours.Seconds())
 	if want.FileCount >= fullSize {
 		if ratio > maxRatio {
 			t.Errorf("ours takes %.3f of the pipeline, the limit is %.1f", ratio, maxRatio)
