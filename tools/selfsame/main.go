@@ -17,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"selfsame.dev/selfsame/canary/child"
 	"selfsame.dev/selfsame/internal/canon"
 )
 
@@ -33,6 +34,7 @@ type cli struct {
 	Quiet    bool             `short:"q" help:"Write no result to standard output; errors still go to standard error."`
 	Manifest manifestCommands `cmd:"" help:"Say what an agent is."`
 	Profile  profileCommands  `cmd:"" help:"Compile what a manifest pins into an empty folder."`
+	Canary   canaryCommands   `cmd:"" help:"Prove that an agent is the same after a restart."`
 }
 
 // streams are what a command may write to and read from.
@@ -53,6 +55,7 @@ type refusal struct{ reason string }
 func (r *refusal) Error() string { return r.reason }
 
 func main() {
+	child.Main() // in a guardian it does not return
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))

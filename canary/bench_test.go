@@ -1,0 +1,91 @@
+package canary
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"selfsame.dev/selfsame/canary/wire"
+)
+
+// BenchmarkLeo compares a canary with what it cannot do without, in the same run: pinning
+// once, and twice a bare start of the responder, a compile and a verification. Medians; the
+// ratio is reported with and without the pinning on both sides, and the canary by its parts.
+// SELFSAME_RESPONDER names the responder to start, else it is this test binary.
+func BenchmarkLeo(b *testing.B) {
+	root := leoRoot(b)
+	query := wire.FixedQuery("leo")
+	request, err := query.Encode()
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx := context.Background()
+	times := map[string][]float64{}
+	timed := func(part string, f func() error) {
+		begun := time.Now()
+		if err := f(); err != nil {
+			b.Fatal(part, err)
+		}
+		times[part] = append(times[part], millis(time.Since(begun)))
+	}
+	agent := leo(b, root).Agent
+	runtime := responder(b)
+	scratch := b.TempDir()
+	for i := range b.N {
+		timed("need-pin", func() error { _, err := agent.Pin(ctx); return err })
+		dir := filepath.Join(scratch, strconv.Itoa(i))
+		timed("need-compile", func() error { return agent.Compile(ctx, dir) })
+		timed("need-verify", func() error {
+			a, err := agent.VerifySources(ctx)
+			c, profileErr := agent.VerifyProfile(ctx, dir)
+			if len(a)+len(c) > 0 {
+				return errors.New("drift")
+			}
+			return errors.Join(err, profileErr)
+		})
+		timed("need-start", func() error {
+			cmd := exec.Command(runtime.Program, runtime.Args...)
+			cmd.Env = []string{"HERMES_HOME=" + dir}
+			cmd.Stdin = bytes.NewReader(request)
+			out, err := cmd.Output()
+			if err == nil && len(out) == 0 {
+				err = errors.New("no answer")
+			}
+			return err
+		})
+		if err := os.RemoveAll(dir); err != nil {
+			b.Fatal(err)
+		}
+		cfg := leo(b, root)
+		cfg.TempDir = scratch
+		var receipt *Receipt
+		timed("canary", func() error {
+			var err error
+			if receipt, err = Run(ctx, cfg); err == nil && receipt.Outcome != Reproduced {
+				err = errors.New(receipt.Outcome)
+			}
+			return err
+		})
+		for part, ms := range receipt.Observed.Millis {
+			times["part-"+part] = append(times["part-"+part], ms)
+		}
+	}
+	median := func(part string) float64 {
+		slices.Sort(times[part])
+		return times[part][len(times[part])/2]
+	}
+	need := 2 * (median("need-compile") + median("need-verify") + median("need-start"))
+	b.ReportMetric(0, "ns/op")
+	for part := range times {
+		b.ReportMetric(median(part), part+"-ms")
+	}
+	b.ReportMetric(median("canary")/(need+median("need-pin")), "ratio")
+	b.ReportMetric((median("canary")-median("part-pin"))/need, "ratio-without-pin")
+}

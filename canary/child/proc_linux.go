@@ -1,0 +1,147 @@
+package child
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// stat is what proc_pid_stat(5) tells of one process.
+type stat struct {
+	Process
+	parent int
+	state  byte
+}
+
+func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' }
+
+// readStat reads /proc/PID/stat; ok is false when there is no such process.
+func readStat(pid int) (s stat, ok bool) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return stat{}, false
+	}
+	return parseStat(data)
+}
+
+// parseStat starts behind the last ')': the name before it is the process's own
+// choice and may hold anything.
+func parseStat(data []byte) (s stat, ok bool) {
+	open, shut := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
+	if open < 1 || shut < open {
+		return stat{}, false
+	}
+	fields := bytes.Fields(data[shut+1:])
+	if len(fields) < 20 || len(fields[0]) != 1 {
+		return stat{}, false
+	}
+	number := func(field []byte) int64 {
+		n, err := strconv.ParseInt(string(field), 10, 64)
+		ok = ok && err == nil
+		return n
+	}
+	ok = true
+	s.state = fields[0][0]
+	s.PID = int(number(bytes.TrimSpace(data[:open])))
+	s.parent = int(number(fields[1]))
+	s.Session = int(number(fields[3]))
+	s.StartTicks = number(fields[19])
+	return s, ok
+}
+
+// scan lists every process that this one can see, by pid.
+func scan() (map[int]stat, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[int]stat, len(names))
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if s, ok := readStat(pid); ok {
+			all[pid] = s
+		}
+	}
+	if _, ok := all[os.Getpid()]; !ok {
+		return nil, errors.New("/proc does not show this process: mount the proc of this PID namespace")
+	}
+	return all, nil
+}
+
+// below returns what descends from root, root not included. A process in except,
+// with everything below it, is left out. torn says that some parent was missing: it ended during the scan,
+// and what hung on it has moved.
+func below(all map[int]stat, root int, except map[Process]bool) (found []stat, torn bool) {
+	const (
+		unknown = iota
+		inside
+		outside
+	)
+	verdict := map[int]int{root: inside, 0: outside}
+	var path []int
+	for pid := range all {
+		path = path[:0]
+		at := pid
+		for verdict[at] == unknown {
+			s, ok := all[at]
+			torn = torn || !ok
+			if !ok || except[s.Process] {
+				verdict[at] = outside
+				break
+			}
+			verdict[at] = outside // ends a loop that a torn scan can show
+			path = append(path, at)
+			at = s.parent
+		}
+		for _, p := range path {
+			verdict[p] = verdict[at]
+		}
+	}
+	for pid, s := range all {
+		if pid != root && verdict[pid] == inside {
+			found = append(found, s)
+		}
+	}
+	return found, torn
+}
+
+// kill sends sig to exactly the process that was seen: the pidfd holds whatever has
+// the number now, and the start time, read while it is held, says whether that is it.
+func kill(seen Process, sig unix.Signal) error {
+	fd, err := unix.PidfdOpen(seen.PID, 0)
+	if err != nil {
+		return gone(err)
+	}
+	defer unix.Close(fd)
+	now, ok := readStat(seen.PID)
+	if !ok || now.StartTicks != seen.StartTicks {
+		return nil
+	}
+	return gone(unix.PidfdSendSignal(fd, sig, nil, 0))
+}
+
+func gone(err error) error {
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// traced reports whether the environment that pid started with holds mark. An
+// unreadable one (another user's, or a dead process) does not count.
+func traced(pid int, mark []byte) bool {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && bytes.Contains(env, mark)
+}

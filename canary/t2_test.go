@@ -1,0 +1,182 @@
+package canary
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"selfsame.dev/selfsame/canary/wire"
+	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/manifest"
+	"selfsame.dev/selfsame/manifest/source"
+)
+
+// The working target of the seed: two processes, one identity.
+func TestLeoT2(t *testing.T) {
+	root := leoRoot(t)
+	first, err := runIn(t, context.Background(), leo(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, "canary-receipt-t2", first)
+	if first.Outcome != Reproduced || first.Tier != T2 || !first.GoalTierSatisfied {
+		t.Fatalf("%s (%s), %s: %+v", first.Outcome, first.Reason, first.Tier, first.Reproducible.Drift)
+	}
+	if got := states(first.Reproducible.Transitions); got != twice+" restart_reproduced" {
+		t.Errorf("states: %s", got)
+	}
+
+	s, err := source.Folders(leoPaths(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Build(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := m.SHA256()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := first.Reproducible.Identity
+	if id.ManifestSHA256 != sum || id.IdentitySHA256 != m.IdentitySHA256 || id.Label != manifest.Label {
+		t.Errorf("the receipt is about %+v", id)
+	}
+	pinned := 0
+	for _, d := range m.Surfaces {
+		if d.Pinned {
+			pinned++
+			if id.Inputs[string(d.Surface)].IsZero() {
+				t.Errorf("the receipt does not bind %s", d.Surface)
+			}
+		}
+	}
+	if len(id.Inputs) != pinned {
+		t.Errorf("%d inputs for %d pinned surfaces", len(id.Inputs), pinned)
+	}
+
+	// Every rule and row is said, each with its provenance.
+	in := m.Identity.Inputs
+	if got, want := len(first.Reproducible.Answer.Statements), len(in.Constitution.Document.Rules)+len(in.Rows.Document.Rows); got != want || want < 5 {
+		t.Errorf("%d statements of %d", got, want)
+	}
+	noCredentials(t, first)
+
+	// Elsewhere, deeper, and later: the same.
+	deeper := filepath.Join(t.TempDir(), "a", "much", "longer", "path")
+	if err := os.MkdirAll(filepath.Dir(deeper), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(root, deeper); err != nil {
+		t.Fatal(err)
+	}
+	second, err := runIn(t, context.Background(), leo(t, deeper))
+	if err != nil || second.ReproducibleSHA256 != first.ReproducibleSHA256 {
+		t.Errorf("another checkout gives another reproducible part (%v)", err)
+	}
+}
+
+// noCredentials searches a receipt for the planted credentials and their digests (law I4).
+func noCredentials(t *testing.T, r *Receipt) {
+	t.Helper()
+	data, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join("..", "fixtures", "working-leo", "planted-credentials.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var any1 any
+	if err := json.Unmarshal(raw, &any1); err != nil {
+		t.Fatal(err)
+	}
+	var planted []string
+	var collect func(v any)
+	collect = func(v any) {
+		switch v := v.(type) {
+		case string:
+			planted = append(planted, v)
+		case []any:
+			for _, e := range v {
+				collect(e)
+			}
+		case map[string]any:
+			for _, e := range v {
+				collect(e)
+			}
+		}
+	}
+	collect(any1)
+	searched := 0
+	for _, secret := range planted {
+		if len(secret) < 16 || !bytes.Contains([]byte(secret), []byte("planted")) {
+			continue
+		}
+		searched++
+		sum := canon.Sum([]byte(secret))
+		for _, form := range []string{secret, sum.String(), hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString(sum[:])} {
+			if bytes.Contains(data, []byte(form)) {
+				t.Errorf("the receipt holds %s in some form", secret)
+			}
+		}
+	}
+	if searched < 5 {
+		t.Errorf("control: only %d credentials are planted", searched)
+	}
+}
+
+// The committed query is the fixed one.
+func TestLeoFixedQuery(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(leoRoot(t), filepath.FromSlash(fixtures), "leo-fixed-query-v1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := wire.ParseQuery(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixed := wire.FixedQuery("leo")
+	a, _ := q.SHA256()
+	b, _ := fixed.SHA256()
+	if a != b {
+		t.Errorf("%+v is not %+v", *q, fixed)
+	}
+}
+
+// What is not identity may change between the starts (law I3).
+func TestLeoRotationBetweenStarts(t *testing.T) {
+	root := leoRoot(t)
+	cfg := leo(t, root)
+	template := filepath.Join(root, filepath.FromSlash(fixtures), "profile-template")
+	cfg.Watch = func(_ context.Context, e Event) {
+		if (e != Event{"compiling", 2}) {
+			return
+		}
+		for _, name := range []string{".env", "auth.json", "memories/MEMORY.md", "gateway.json"} {
+			if err := os.WriteFile(filepath.Join(template, name), []byte("rotated\n"), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		config, err := os.ReadFile(filepath.Join(template, "config.yaml"))
+		if err != nil {
+			t.Error(err)
+		}
+		rotated := bytes.Replace(config, []byte("planted-mcp-env-token-6b20d9"), []byte("rotated-00000000"), 1)
+		if bytes.Equal(rotated, config) {
+			t.Error("control: nothing was rotated")
+		}
+		if err := os.WriteFile(filepath.Join(template, "config.yaml"), rotated, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	r, err := runIn(t, context.Background(), cfg)
+	if err != nil || r.Outcome != Reproduced {
+		t.Errorf("%s: %+v, %v", r.Outcome, r.Reproducible.Drift, err)
+	}
+}
