@@ -9,9 +9,10 @@ import (
 	"selfsame.dev/selfsame/profile"
 )
 
-// Sourced is an [Agent] whose manifest is built from its sources.
+// Sourced is an [Agent] whose manifest is built from its sources, or given.
 type Sourced struct {
 	load     func() (manifest.Sources, error)
+	given    *manifest.Manifest
 	tampered []manifest.Surface
 
 	manifest *manifest.Manifest
@@ -20,6 +21,12 @@ type Sourced struct {
 
 // NewSourced returns the agent of the sources that load reads, anew at every call.
 func NewSourced(load func() (manifest.Sources, error)) *Sourced { return &Sourced{load: load} }
+
+// NewPinned returns the agent of the sources that load reads, held against a manifest that was
+// pinned before: what differs from it is drift.
+func NewPinned(m *manifest.Manifest, load func() (manifest.Sources, error)) *Sourced {
+	return &Sourced{load: load, given: m}
+}
 
 func (a *Sourced) sources() (manifest.Sources, error) {
 	s, err := a.load()
@@ -37,9 +44,11 @@ func (a *Sourced) Pin(context.Context) (*Pinned, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := manifest.Build(s)
-	if err != nil {
-		return nil, err
+	m := a.given
+	if m == nil {
+		if m, err = manifest.Build(s); err != nil {
+			return nil, err
+		}
 	}
 	files, err := profile.Files(m)
 	if err != nil {

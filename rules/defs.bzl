@@ -5,6 +5,7 @@ load("@selfsame//rules:defs.bzl", "identity_manifest", "identity_profile", "iden
 ```
 """
 
+load("//rules/private:canary.bzl", _drift_canary_test = "drift_canary_test", _restart_canary_test = "restart_canary_test")
 load("//rules/private:manifest.bzl", _identity_manifest = "identity_manifest")
 load("//rules/private:profile.bzl", _identity_profile = "identity_profile")
 load(
@@ -21,3 +22,5 @@ IdentityTreeInfo = _IdentityTreeInfo
 identity_manifest = _identity_manifest
 identity_profile = _identity_profile
 identity_tree = _identity_tree
+drift_canary_test = _drift_canary_test
+restart_canary_test = _restart_canary_test

@@ -16,7 +16,7 @@ import (
 // The suite whose bazel-bootstrap package has the pinned release, and what is installed from it.
 const (
 	suite    = "forky"
-	packages = "bazel-bootstrap,bazel-rules-shell,bubblewrap"
+	packages = "bazel-bootstrap,bazel-rules-shell,bubblewrap,file"
 )
 
 const neededBytes = 4 << 30

@@ -29,6 +29,7 @@ type canaryRun struct {
 	roots
 	documents
 	inputList
+	Manifest                 string        `placeholder:"FILE" help:"Identity manifest that the sources must still be (default: one is pinned from them)."`
 	Query                    string        `placeholder:"FILE" help:"identity-query.v1 (default: the fixed query to the agent of the manifest)."`
 	Runtime                  string        `placeholder:"PROGRAM" help:"Program that speaks identity-runtime.v1 (default: the responder in this program)."`
 	RuntimeArg               []string      `placeholder:"ARG" sep:"none" help:"Argument of the runtime; may be repeated."`
@@ -79,19 +80,29 @@ func (c *canaryRun) config() (canary.Config, error) {
 }
 
 func (c *canaryRun) agent(cfg *canary.Config) error {
-	if c.InputList != "" {
-		cfg.Agent = canary.NewSourced(func() (manifest.Sources, error) { return source.List(c.InputList) })
-		cfg.Origins = source.ContentAddressed()
-		return nil
-	}
-	if err := errors.Join(c.roots.missing(), c.documents.missing()); err != nil {
-		return err
-	}
-	p := paths(c.roots, c.documents)
-	cfg.Agent = canary.NewSourced(func() (manifest.Sources, error) { return source.Folders(p) })
+	load := func() (manifest.Sources, error) { return source.List(c.InputList) }
 	var err error
-	cfg.Origins, err = source.CleanGit(p)
-	return err
+	if c.InputList != "" {
+		cfg.Origins = source.ContentAddressed()
+	} else {
+		if err := errors.Join(c.roots.missing(), c.documents.missing()); err != nil {
+			return err
+		}
+		p := paths(c.roots, c.documents)
+		load = func() (manifest.Sources, error) { return source.Folders(p) }
+		if cfg.Origins, err = source.CleanGit(p); err != nil {
+			return err
+		}
+	}
+	cfg.Agent = canary.NewSourced(load)
+	if c.Manifest != "" {
+		m, err := readManifest(c.Manifest)
+		if err != nil {
+			return err
+		}
+		cfg.Agent = canary.NewPinned(m, load)
+	}
+	return nil
 }
 
 func (c *canaryRun) query(cfg *canary.Config) error {
