@@ -85,6 +85,9 @@ var (
 // shape, user information in a URL, a parameter named like a credential, or a run of 32 or more
 // characters that mixes letters and digits.
 func looksSecret(text string) bool {
+	if len(text) < 14 && !strings.ContainsAny(text, "@=-") {
+		return false // shorter than every shape below
+	}
 	if holdsSecret([]byte(text)) || userinfo.MatchString(text) || parameter.MatchString(text) {
 		return true
 	}

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"selfsame.dev/selfsame/internal/canon"
@@ -75,10 +76,9 @@ func pinTree(surface Surface, r Root) (Tree, error) {
 	if r.Problem != nil {
 		return Tree{}, r.Problem
 	}
-	t := Tree{Files: r.Entries}
-	if t.Files == nil {
-		t.Files = []tree.Entry{}
-	}
+	// A clone: the order in which an edge finds files is no matter, and the edge keeps its own.
+	t := Tree{Files: append(make([]tree.Entry, 0, len(r.Entries)), r.Entries...)}
+	slices.SortFunc(t.Files, func(a, b tree.Entry) int { return strings.Compare(a.Path, b.Path) })
 	var err error
 	if t.Summary, err = tree.Summarize(r.Entries); err != nil {
 		return Tree{}, canon.InFile(string(surface), err)

@@ -4,10 +4,11 @@ package schemas
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 
@@ -38,7 +39,7 @@ func Names() []string {
 	for _, entry := range entries {
 		names = append(names, strings.TrimSuffix(entry.Name(), suffix))
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	return names
 }
 
@@ -137,15 +138,27 @@ func refusal(file, format string, err error) error {
 	if !errors.As(err, &invalid) {
 		return canon.InFile(file, err)
 	}
-	for len(invalid.Causes) > 0 {
-		invalid = invalid.Causes[0]
+	printer := message.NewPrinter(language.English)
+	var found []*canon.InputError
+	var collect func(*jsonschema.ValidationError)
+	collect = func(e *jsonschema.ValidationError) {
+		for _, cause := range e.Causes {
+			collect(cause)
+		}
+		if len(e.Causes) == 0 {
+			found = append(found, &canon.InputError{
+				File:    file,
+				Key:     pointer(e.InstanceLocation),
+				Problem: e.ErrorKind.LocalizedString(printer),
+				Fix:     "see schemas/" + format + suffix,
+			})
+		}
 	}
-	return &canon.InputError{
-		File:    file,
-		Key:     pointer(invalid.InstanceLocation),
-		Problem: invalid.ErrorKind.LocalizedString(message.NewPrinter(language.English)),
-		Fix:     "see schemas/" + format + suffix,
-	}
+	collect(invalid)
+	// The library goes through maps, in any order.
+	return slices.MinFunc(found, func(a, b *canon.InputError) int {
+		return cmp.Or(strings.Count(b.Key, "/")-strings.Count(a.Key, "/"), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Problem, b.Problem))
+	})
 }
 
 func pointer(tokens []string) string {

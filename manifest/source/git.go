@@ -155,6 +155,9 @@ func cleanGit(part, folder string, inputs *tree.Selector) (manifest.Origin, erro
 	}
 	slices.Sort(dirty)
 	dirty = slices.Compact(dirty)
+	for i, path := range dirty {
+		dirty[i] = tree.Display(path)
+	}
 	shown := dirty[:min(len(dirty), 10)]
 	names := strings.Join(shown, ", ")
 	if more := len(dirty) - len(shown); more > 0 {

@@ -20,7 +20,9 @@ startup --host_jvm_args=-Djava.library.path=/usr/lib/x86_64-linux-gnu:/usr/lib/a
 # The WORKSPACE suffix fetches.
 common --noenable_workspace
 # Every module is overridden below; asking for another must fail here, not on the network.
-common --registry=file://%s/registry
+common --registry=file://%[1]s/registry
+# The tests that start a Bazel of their own use this one.
+build --test_env=SELFSAME_BAZEL=/usr/bin/bazel --test_env=SELFSAME_BAZELRC=%[1]s/airgap.bazelrc
 # Debian's rc file keeps every sandbox for debugging.
 build --nosandbox_debug
 `, final)

@@ -4,7 +4,7 @@ A glob cannot cross packages. This repository links every source file of the che
 Bazel watches the folders that it listed, so a new file is seen too.
 """
 
-_SKIPPED = ["_main", "node_modules"]
+_SKIPPED = [".bazelrc.user", ".git"]
 
 def _checkout_impl(ctx):
     root = ctx.path(Label("//:MODULE.bazel")).dirname
@@ -17,7 +17,7 @@ def _checkout_impl(ctx):
             break
         for entry in folders.pop().readdir(watch = "yes"):
             name = entry.basename
-            if name in _SKIPPED or name.startswith("bazel-") or (name.startswith(".") and name not in [".bazelrc", ".ci", ".bcr"]):
+            if name in _SKIPPED or name.startswith("bazel-"):
                 continue
             if entry.is_dir:
                 folders.append(entry)

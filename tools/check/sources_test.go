@@ -22,7 +22,7 @@ func checkout(t *testing.T) map[string][]byte {
 			return err
 		}
 		name := d.Name()
-		if path != root && (strings.HasPrefix(name, "bazel-") || strings.HasPrefix(name, ".") && name != ".bazelrc.source" && name != ".bazelrc" && name != ".ci" && name != ".bcr") {
+		if path != root && (strings.HasPrefix(name, "bazel-") || name == ".git" || name == ".bazelrc.user") {
 			if d.IsDir() {
 				return filepath.SkipDir
 			}

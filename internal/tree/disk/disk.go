@@ -37,7 +37,7 @@ type Options struct {
 	Workers int
 
 	plain  bool             // use the reference reader
-	walked bool             // open folders step by step, as on kernels without openat2
+	old    bool             // do without openat2 and entry types, as old kernels and some file systems must
 	opened func(key string) // called between the two looks at a file or folder
 }
 

@@ -31,7 +31,7 @@ var readers = []struct {
 	{"fast, one worker", func(o Options) Options { o.Workers = 1; return o }},
 	{"fast, one a CPU", func(o Options) Options { return o }},
 	{"fast, many workers", func(o Options) Options { o.Workers = 9; return o }},
-	{"fast, without openat2", func(o Options) Options { o.walked = true; return o }},
+	{"fast, old system", func(o Options) Options { o.old = true; return o }},
 }
 
 // outcome is a result or an error in a form that can be compared.
@@ -413,5 +413,26 @@ func TestFolderBecomesALink(t *testing.T) {
 				t.Errorf("%s, link to %s: %v, entered %v", r.name, target, err, read)
 			}
 		}
+	}
+}
+
+// Large files of one folder are read at a time, not one worker's whole batch in turn.
+func TestLargeFilesAreShared(t *testing.T) {
+	root := build(t, t.TempDir(), spec{"a": strings.Repeat("a", 1<<20), "b": strings.Repeat("b", 1<<20)})
+	met := make(chan string)
+	opts := Options{Workers: 2}
+	opts.opened = func(key string) {
+		if key == "." {
+			return
+		}
+		select {
+		case met <- key:
+		case <-met:
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s is read alone", key)
+		}
+	}
+	if _, err := Hash(root, opts); err != nil {
+		t.Error(err)
 	}
 }

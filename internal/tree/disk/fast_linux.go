@@ -31,7 +31,7 @@ func hashTree(root string, selector *tree.Selector, opts Options, faults *faults
 		return nil
 	}
 	defer unix.Close(fd)
-	p := &pool{root: fd, selector: selector, opts: opts, faults: faults, walked: opts.walked}
+	p := &pool{root: fd, selector: selector, opts: opts, faults: faults, walked: opts.old}
 	if !p.walked {
 		// Old kernels do not have openat2, and some containers forbid it.
 		probe, err := openBeneath(fd, ".")
@@ -286,7 +286,7 @@ func (w *worker) list(f *folder) error {
 
 func (w *worker) item(f *folder, path, name string, kind byte) {
 	mode, ok := modes[kind]
-	if !ok { // this file system does not tell
+	if !ok || w.pool.opts.old { // this file system does not tell
 		var stat unix.Stat_t
 		if err := unix.Fstatat(w.handle, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			w.fault(path, failed(path, err))
@@ -353,10 +353,10 @@ func (h *hasher) file(at int, name string, entry *tree.Entry) error {
 	if mode := modeOf(&before); !mode.IsRegular() {
 		return irregular(entry.Path, mode)
 	}
-	h.opts.atOpened(entry.Path)
 	if before.Size >= large {
 		h.large()
 	}
+	h.opts.atOpened(entry.Path)
 	h.hash.Reset()
 	var size int64
 	for size <= before.Size {
