@@ -136,11 +136,11 @@ func TestLeoDriftInEveryFile(t *testing.T) {
 }
 
 // excluded says which fixtures are no identity: credentials, state, memory, legacy settings, the
-// query, and what a code root excludes.
+// query, build files, and what a code root excludes.
 func excluded(relative string) bool {
 	for _, prefix := range []string{
 		"profile-template/.env", "profile-template/auth.json", "profile-template/gateway.json",
-		"profile-template/sessions/", "profile-template/memories/", "leo-fixed-query-v1.json", "teleo-deployment/notes/",
+		"profile-template/sessions/", "profile-template/memories/", "BUILD.bazel", "leo-fixed-query-v1.json", "teleo-deployment/notes/",
 	} {
 		if strings.HasPrefix(relative, prefix) {
 			return true
