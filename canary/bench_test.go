@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"selfsame.dev/selfsame/canary/wire"
+	"selfsame.dev/selfsame/internal/leotest"
 )
 
 // BenchmarkLeo compares a canary with what it cannot do without, in the same run: pinning
@@ -20,7 +21,7 @@ import (
 // ratio is reported with and without the pinning on both sides, and the canary by its parts.
 // SELFSAME_RESPONDER names the responder to start, else it is this test binary.
 func BenchmarkLeo(b *testing.B) {
-	root := leoRoot(b)
+	root := leotest.Copy(b, repository)
 	query := wire.FixedQuery("leo")
 	request, err := query.Encode()
 	if err != nil {

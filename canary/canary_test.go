@@ -3,8 +3,11 @@ package canary
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +51,36 @@ func TestRestartReproduced(t *testing.T) {
 	third, err := runIn(t, context.Background(), other)
 	if err != nil || third.ReproducibleSHA256 == first.ReproducibleSHA256 {
 		t.Errorf("control: another query leaves the reproducible part as it was (%v)", err)
+	}
+}
+
+// The environment is closed; between the starts the first folder is gone, and the second one new.
+func TestStartsAreApart(t *testing.T) {
+	t.Setenv("SECRET_TOKEN", "planted")
+	cfg := synthetic("closed")
+	var seen []string
+	cfg.Watch = func(_ context.Context, e Event) {
+		found, _ := filepath.Glob(filepath.Join(os.Getenv("CANARY_TEMP"), "*", "*", "profile"))
+		var names []string
+		for _, f := range found {
+			names = append(names, filepath.Base(filepath.Dir(f)))
+		}
+		seen = append(seen, fmt.Sprintf("%s/%d: %s", e.At, e.Start, strings.Join(names, " ")))
+	}
+	cfg.TempDir = t.TempDir()
+	t.Setenv("CANARY_TEMP", cfg.TempDir)
+	r, err := Run(context.Background(), cfg)
+	if err != nil || r.Outcome != Reproduced {
+		t.Fatalf("%s: %v", r.Outcome, err)
+	}
+	want := []string{
+		"pinning/0: ", "manifest_pinned/0: ",
+		"compiling/1: ", "profile_compiled/1: 1", "verifying/1: 1", "runtime_verified/1: 1", "running/1: 1", "stopped_cleanly/1: ",
+		"compiling/2: ", "profile_compiled/2: 2", "verifying/2: 2", "runtime_verified/2: 2", "running/2: 2", "stopped_cleanly/2: ",
+		"restart_reproduced/2: ",
+	}
+	if !slices.Equal(seen, want) {
+		t.Errorf("profiles by point:\n%s\nwant:\n%s", strings.Join(seen, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -1,7 +1,6 @@
 package canary
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,59 +8,18 @@ import (
 	"time"
 
 	"selfsame.dev/selfsame/internal/atomicfile"
+	"selfsame.dev/selfsame/internal/leotest"
 	"selfsame.dev/selfsame/manifest"
 	"selfsame.dev/selfsame/manifest/source"
 )
 
-// fixtures is where Leo's committed inputs are, from the source root.
-const fixtures = "fixtures/working-leo/leo-identity-v1"
-
-// leoRoot copies the fixtures below a new source root: under Bazel they are links, and
-// a test may change what it owns.
-func leoRoot(t testing.TB) string {
-	t.Helper()
-	root := t.TempDir()
-	from := filepath.Join("..", filepath.FromSlash(fixtures))
-	err := filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := os.Stat(name) // through links
-		if err != nil || info.IsDir() {
-			return err
-		}
-		relative, err := filepath.Rel(from, name)
-		if err != nil {
-			return err
-		}
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(root, filepath.FromSlash(fixtures), relative)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		return os.WriteFile(to, data, 0o644)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return root
-}
-
-func leoPaths(root string) source.Paths {
-	at := func(name string) string { return filepath.Join(root, filepath.FromSlash(fixtures), name) }
-	return source.Paths{
-		ProfileTemplate: at("profile-template"), HermesRoot: at("hermes-runtime"), DeploymentRoot: at("teleo-deployment"), SourceRoot: root,
-		DatabaseFingerprint: at("leo-database-fingerprint-v1.json"), Constitution: at("leo-constitution-v1.json"), DatabaseIdentity: at("leo-database-identity-v1.json"),
-	}
-}
+// repository is the way to the top from here.
+const repository = ".."
 
 // leo is the canary of the seed on a source root.
 func leo(t testing.TB, root string) Config {
 	t.Helper()
-	paths := leoPaths(root)
+	paths := leotest.Paths(root)
 	return Config{
 		Agent:   NewSourced(func() (manifest.Sources, error) { return source.Folders(paths) }),
 		Runtime: responder(t),

@@ -265,10 +265,14 @@ func readProgram(surface Surface, r Root, name string) (Program, error) {
 func describe(surface Surface, name string, info *debug.BuildInfo) Program {
 	p := Program{Root: surface, Path: name, GoVersion: info.GoVersion, Main: info.Path, Modules: []Module{}, Settings: map[string]string{}}
 	add := func(m *debug.Module) {
-		if m.Replace != nil {
-			m = m.Replace
+		switch {
+		case m.Replace == nil:
+			p.Modules = append(p.Modules, Module{m.Path, m.Version, m.Sum})
+		case m.Replace.Version == "": // by a folder of the building machine, whose path says nothing
+			p.Modules = append(p.Modules, Module{m.Path, m.Version + " (replaced by a folder)", ""})
+		default:
+			p.Modules = append(p.Modules, Module{m.Replace.Path, m.Replace.Version, m.Replace.Sum})
 		}
-		p.Modules = append(p.Modules, Module{m.Path, m.Version, m.Sum})
 	}
 	if info.Main.Path != "" {
 		add(&info.Main)

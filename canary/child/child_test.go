@@ -305,12 +305,82 @@ func parent(state, temp, pidFile string) {
 		fmt.Println("here")
 		select {}
 	}
-	s.Run(context.Background(), spec("hide-and-hang", pidFile), func(p Process) {
+	it := spec("hide-and-hang", pidFile)
+	if state == "plain" {
+		it = spec("hang")
+	}
+	s.Run(context.Background(), it, func(p Process) {
 		fmt.Println("child", p.PID)
-		waitPID(pidFile)
+		if state != "plain" {
+			waitPID(pidFile)
+		}
 		fmt.Println("here")
 	})
 	select {}
+}
+
+// Both killed at once: the child itself still dies with the guardian (PDEATHSIG). What it
+// hid, and the folder, nobody is left to remove.
+func TestBothKilled(t *testing.T) {
+	temp := t.TempDir()
+	cmd := exec.Command("/proc/self/exe", "parent", "plain", temp, "")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var guardian, child int
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && lines.Text() != "here" {
+		fmt.Sscanf(lines.Text(), "guardian %d", &guardian)
+		fmt.Sscanf(lines.Text(), "child %d", &child)
+	}
+	if !alive(guardian) || !alive(child) {
+		t.Fatal("control: they do not live")
+	}
+	unix.Kill(cmd.Process.Pid, unix.SIGSTOP) // or it would clean up in between
+	unix.Kill(guardian, unix.SIGKILL)
+	cmd.Process.Kill()
+	cmd.Wait()
+	if !gonePID(child) {
+		unix.Kill(child, unix.SIGKILL)
+		t.Error("the child is left")
+	}
+}
+
+// Outside the tree the child's environment gives a process away.
+func TestTracedOutsideTheTree(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "mark")
+	cmd := exec.Command("/bin/sh", "-c", "sleep 300 >&- 2>&- & echo $!")
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + mark}
+	out, err := cmd.Output() // the shell has ended, and this process is no subreaper
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Kill(pid, unix.SIGKILL)
+	all, err := scan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := below(all, os.Getpid(), nil)
+	for _, s := range found {
+		if s.PID == pid {
+			t.Fatal("control: it is in the tree")
+		}
+	}
+	except := map[Process]bool{}
+	for _, s := range found {
+		except[s.Process] = true
+	}
+	if done, err := sweep(searchOthers(mark, except), 0); err != nil || done.Killed != 1 || !gonePID(pid) {
+		t.Errorf("%+v, %v", done, err)
+	}
 }
 
 // A parent killed with SIGKILL, in every state: the guardian leaves nothing.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -131,6 +132,34 @@ var deeds = map[string]func(good []byte, args []string){
 		}
 		dir, _ := os.Getwd()
 		fmt.Println("dir", dir)
+	},
+	// Answers if the environment is the closed one that the canary promises, with its folders in one
+	// private folder.
+	"closed": func(good []byte, _ []string) {
+		var names []string
+		for _, kv := range os.Environ() {
+			name, _, _ := strings.Cut(kv, "=")
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != "HERMES_HOME HOME LANG PATH TMPDIR TZ" {
+			fmt.Fprintln(os.Stderr, "variables:", got)
+			os.Exit(5)
+		}
+		start := filepath.Dir(os.Getenv("HERMES_HOME"))
+		for _, name := range []string{"HERMES_HOME", "HOME", "TMPDIR"} {
+			if dir := os.Getenv(name); filepath.Dir(dir) != start {
+				fmt.Fprintln(os.Stderr, "elsewhere:", name, dir)
+				os.Exit(5)
+			}
+		}
+		for _, dir := range []string{start, filepath.Dir(start), os.Getenv("HOME"), os.Getenv("TMPDIR")} {
+			if info, err := os.Stat(dir); err != nil || info.Mode() != os.ModeDir|0o700 {
+				fmt.Fprintln(os.Stderr, "not private:", dir, err)
+				os.Exit(5)
+			}
+		}
+		os.Stdout.Write(good)
 	},
 	// Writes into its own profile: a new file, or into the one named.
 	"write": func(good []byte, args []string) {
