@@ -124,7 +124,7 @@ func TestManifestAndProfile(t *testing.T) {
 				t.Errorf("%s is not reported: %s", key, notes)
 			}
 		}
-		result, _ := l.run(exitHolds, command("manifest generate --behavior-manifest", at("behavior.json"), documentFlags, "--output", golden, "--provenance", at("provenance.json"))...)
+		result, _ := l.run(exitHolds, command("manifest generate --json --behavior-manifest", at("behavior.json"), documentFlags, "--output", golden, "--provenance", at("provenance.json"))...)
 		data := mustRead(t, golden)
 		var digests struct {
 			Identity canon.Digest `json:"identity_sha256"`
