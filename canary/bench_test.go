@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"selfsame.dev/selfsame/canary/wire"
-	"selfsame.dev/selfsame/internal/leotest"
+	"selfsame.dev/selfsame/manifest/leotest"
 )
 
 // BenchmarkLeo compares a canary with what it cannot do without, in the same run: pinning

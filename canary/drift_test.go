@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"selfsame.dev/selfsame/internal/leotest"
 	"selfsame.dev/selfsame/manifest"
+	"selfsame.dev/selfsame/manifest/leotest"
 )
 
 // Drift can be made in every pinned surface and every part of the compiled profile, before

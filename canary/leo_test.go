@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"selfsame.dev/selfsame/internal/atomicfile"
-	"selfsame.dev/selfsame/internal/leotest"
 	"selfsame.dev/selfsame/manifest"
+	"selfsame.dev/selfsame/manifest/leotest"
 	"selfsame.dev/selfsame/manifest/source"
 )
 

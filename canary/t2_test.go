@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"selfsame.dev/selfsame/canary/wire"
-	"selfsame.dev/selfsame/internal/leotest"
 	"selfsame.dev/selfsame/manifest"
+	"selfsame.dev/selfsame/manifest/leotest"
 )
 
 // The working target of the seed: two processes, one identity.

@@ -165,10 +165,11 @@ func contentOf(f Fingerprint) ([]TableSum, error) {
 	return out, nil
 }
 
-// strictly makes equal neighbours count as unsorted.
+// strictly makes equal neighbours count as unsorted: [slices.IsSortedFunc] calls it with the
+// later one first.
 func strictly(order int) int {
 	if order == 0 {
-		return 1
+		return -1
 	}
 	return order
 }

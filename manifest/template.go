@@ -26,6 +26,7 @@ const (
 	ClassMemory     Class = "memory"
 	ClassPairing    Class = "pairing"
 	ClassCache      Class = "cache"
+	ClassInstalled  Class = "infrastructure"
 	ClassLegacy     Class = "legacy_configuration"
 	ClassView       Class = "generated_view"
 )
@@ -49,6 +50,10 @@ var classes = map[string]Class{
 
 	"image_cache": ClassCache, "audio_cache": ClassCache, "document_cache": ClassCache,
 	"browser_screenshots": ClassCache, "cache": ClassCache,
+
+	"installs": ClassInstalled, "tools": ClassInstalled, "build-tools": ClassInstalled, "hermes-agent": ClassInstalled,
+	".worktrees": ClassInstalled, "profiles": ClassInstalled, "bin": ClassInstalled, "node": ClassInstalled,
+	"node_modules": ClassInstalled, ".hermes-runtime": ClassInstalled,
 
 	"gateway.json": ClassLegacy,
 	"SOUL.md":      ClassView, "identity.json": ClassView,

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"selfsame.dev/selfsame/internal/leotest"
 	"selfsame.dev/selfsame/manifest"
+	"selfsame.dev/selfsame/manifest/leotest"
 	"selfsame.dev/selfsame/profile"
 )
 

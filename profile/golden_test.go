@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"selfsame.dev/selfsame/internal/canon"
-	"selfsame.dev/selfsame/internal/leotest"
 	"selfsame.dev/selfsame/manifest"
+	"selfsame.dev/selfsame/manifest/leotest"
 	"selfsame.dev/selfsame/profile"
 )
 

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"selfsame.dev/selfsame/internal/canon"
-	"selfsame.dev/selfsame/internal/leotest"
 	"selfsame.dev/selfsame/manifest"
+	"selfsame.dev/selfsame/manifest/leotest"
 	"selfsame.dev/selfsame/manifest/source"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"selfsame.dev/selfsame/internal/leotest"
 	"selfsame.dev/selfsame/manifest"
+	"selfsame.dev/selfsame/manifest/leotest"
 	"selfsame.dev/selfsame/manifest/source"
 )
 
@@ -158,6 +158,31 @@ func TestListRefuses(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "link.py: is a symbolic link") {
 		t.Errorf("a link in the source tree: %v", err)
+	}
+	for _, name := range []string{"profile-template/config.yaml", "leo-constitution-v1.json", "hermes-runtime/selfsame-root.json"} {
+		file := filepath.Join(leotest.Folder, name)
+		if err := os.Rename(file, "real"); err != nil {
+			t.Fatal(err)
+		}
+		up := strings.Repeat("../", strings.Count(leotest.Folder+"/"+name, "/"))
+		if err := os.Symlink(up+"real", file); err != nil {
+			t.Fatal(err)
+		}
+		s, err := source.List(inputList(t, nil))
+		if err == nil {
+			_, err = manifest.Build(s)
+		}
+		if err == nil || !strings.Contains(err.Error(), "symbolic link") {
+			t.Errorf("%s is a link: %v", name, err)
+		}
+		if err := os.Rename("real", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := source.List(inputList(t, nil)); err != nil {
+		t.Error(err)
+	} else if _, err := manifest.Build(s); err != nil {
+		t.Errorf("control: %v", err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"selfsame.dev/selfsame/canary"
 	"selfsame.dev/selfsame/canary/wire"
-	"selfsame.dev/selfsame/internal/leotest"
+	"selfsame.dev/selfsame/manifest/leotest"
 )
 
 // leoList writes the input list that a build rule would, for a copy of the fixtures, and

@@ -103,6 +103,7 @@ type manifestGenerate struct {
 	Digest           string `placeholder:"FILE" help:"Where to write manifest_sha256 (default: the output with .sha256)."`
 	Provenance       string `placeholder:"FILE" help:"Where to write identity-provenance.v1."`
 	BehaviorOutput   string `placeholder:"FILE" help:"With --input-list: where to write the behavior manifest."`
+	JSON             bool   `help:"Write the digests as JSON."`
 }
 
 func (c *manifestGenerate) Run(std streams) error {
@@ -151,7 +152,11 @@ func (c *manifestGenerate) Run(std streams) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(std.out, "{\"identity_sha256\":%q,\"manifest_sha256\":%q}\n", m.IdentitySHA256, sum)
+	if c.JSON {
+		_, err = fmt.Fprintf(std.out, "{\"identity_sha256\":\"%s\",\"manifest_sha256\":\"%s\"}\n", m.IdentitySHA256, sum)
+	} else {
+		_, err = fmt.Fprintf(std.out, "identity_sha256 %s\nmanifest_sha256 %s\n", m.IdentitySHA256, sum)
+	}
 	return err
 }
 
