@@ -65,3 +65,22 @@ func keep(t *testing.T, name string, r *Receipt) {
 		t.Fatal(err)
 	}
 }
+
+// noCredentials searches a receipt for the planted credentials and their digests (law I4).
+func noCredentials(t *testing.T, r *Receipt) {
+	t.Helper()
+	data, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var secrets []string
+	for _, p := range leotest.Credentials(t, repository).Planted {
+		secrets = append(secrets, p.Value)
+	}
+	if leaks := leotest.Leaks(data, secrets...); len(leaks) > 0 {
+		t.Errorf("the receipt holds %v", leaks)
+	}
+	if len(leotest.Leaks(append(data, secrets[0]...), secrets...)) == 0 {
+		t.Error("control: a leak is not found")
+	}
+}

@@ -70,25 +70,6 @@ func TestLeoT2(t *testing.T) {
 	}
 }
 
-// noCredentials searches a receipt for the planted credentials and their digests (law I4).
-func noCredentials(t *testing.T, r *Receipt) {
-	t.Helper()
-	data, err := r.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var secrets []string
-	for _, p := range leotest.Credentials(t, repository).Planted {
-		secrets = append(secrets, p.Value)
-	}
-	if leaks := leotest.Leaks(data, secrets...); len(leaks) > 0 {
-		t.Errorf("the receipt holds %v", leaks)
-	}
-	if len(leotest.Leaks(append(data, secrets[0]...), secrets...)) == 0 {
-		t.Error("control: a leak is not found")
-	}
-}
-
 // The committed query is the fixed one.
 func TestLeoFixedQuery(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(leotest.Copy(t, repository), leotest.Folder, "leo-fixed-query-v1.json"))

@@ -74,7 +74,7 @@ _failure_test = analysistest.make(
     attrs = {"message": attr.string()},
 )
 
-_LEO = "//fixtures/working-leo/leo-identity-v1:"
+_LEO = "//fixtures/working-leo:"
 
 def _folder_impl(ctx):
     folder = ctx.actions.declare_directory(ctx.label.name)
@@ -120,9 +120,9 @@ def analysis_tests(name):
 
 def _inputs():
     return {
-        "constitution": _LEO + "leo-constitution-v1.json",
-        "database_fingerprint": _LEO + "leo-database-fingerprint-v1.json",
-        "database_identity": _LEO + "leo-database-identity-v1.json",
+        "constitution": _LEO + "leo-identity-v1/leo-constitution-v1.json",
+        "database_fingerprint": _LEO + "leo-identity-v1/leo-database-fingerprint-v1.json",
+        "database_identity": _LEO + "leo-identity-v1/leo-database-identity-v1.json",
         "deployment_root": _LEO + "teleo-deployment",
         "hermes_root": _LEO + "hermes-runtime",
         "profile_template": _LEO + "profile-template",

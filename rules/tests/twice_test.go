@@ -129,16 +129,16 @@ func TestRefusedTrees(t *testing.T) {
 	}
 	t.Run("dangling link", func(t *testing.T) {
 		// A glob does not see it, so it is in no tree; named, it is refused.
-		build := root + "BUILD.bazel"
+		build := "fixtures/working-leo/BUILD.bazel"
 		data, err := os.ReadFile(s.path(build))
 		if err != nil {
 			t.Fatal(err)
 		}
-		named := strings.Replace(string(data), `["teleo-deployment/**"],
+		named := strings.Replace(string(data), `["leo-identity-v1/teleo-deployment/**"],
         allow_empty = False,
-    )`, `["teleo-deployment/**"],
+    )`, `["leo-identity-v1/teleo-deployment/**"],
         allow_empty = False,
-    ) + ["teleo-deployment/dangling"]`, 1)
+    ) + ["leo-identity-v1/teleo-deployment/dangling"]`, 1)
 		if named == string(data) {
 			t.Fatal("the BUILD file has no such glob")
 		}
