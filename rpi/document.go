@@ -87,7 +87,10 @@ func readOptions(value Value, o *Options) error {
 // Run walks the rounds of the document.
 func (d Document) Run() (Outcome, error) {
 	outcome, err := RunRepairPhase(d.Rounds, d.Options)
-	return outcome, d.place(err)
+	if err != nil {
+		return Outcome{}, d.place(err)
+	}
+	return outcome, nil
 }
 
 // place turns the path of a refusal inside the rounds into one inside the document.

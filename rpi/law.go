@@ -1,7 +1,5 @@
 package rpi
 
-import "strconv"
-
 // Closed remembers the findings and classes that earlier rounds closed. The zero value is
 // empty.
 type Closed struct {
@@ -28,6 +26,14 @@ func (c *Closed) Close(previous, current *Round) {
 // a regression introduced, a new finding without proof that it was there before, and at
 // last no acceptance progress. It refuses ([EvidenceNull]) a null list where it has to read one.
 func LawViolation(previous, current *Round, closed *Closed) (StopReason, error) {
+	violation, refusal := lawViolation(previous, current, closed)
+	if refusal != nil {
+		return "", refusal
+	}
+	return violation, nil
+}
+
+func lawViolation(previous, current *Round, closed *Closed) (StopReason, *Refusal) {
 	for _, id := range current.ids.list {
 		if closed.ids.has(id) {
 			return ReopenedFinding, nil
@@ -38,16 +44,30 @@ func LawViolation(previous, current *Round, closed *Closed) (StopReason, error) 
 			return RecurringClass, nil
 		}
 	}
-	introduced, err := current.introduces()
-	if err != nil {
-		return "", err
+	introduced := false
+	for i := range current.evidence {
+		e := &current.evidence[i]
+		ids, refusal := e.bound(current.digest, e.introduced, "introduced")
+		if refusal != nil {
+			return "", refusal
+		}
+		for j := range ids {
+			introduced = introduced || current.ids.has(ids[j].Value.text)
+		}
 	}
 	if introduced {
 		return IntroducedRegression, nil
 	}
-	preexisting, err := current.preexisting(previous)
-	if err != nil {
-		return "", err
+	var preexisting names
+	for i := range current.evidence {
+		e := &current.evidence[i]
+		ids, refusal := e.bound(previous.digest, e.preexisting, "preexisting")
+		if refusal != nil {
+			return "", refusal
+		}
+		for j := range ids {
+			preexisting.add(ids[j].Value.text)
+		}
 	}
 	for _, id := range current.ids.list {
 		if !previous.ids.has(id) && !preexisting.has(id) {
@@ -62,78 +82,37 @@ func LawViolation(previous, current *Round, closed *Closed) (StopReason, error) 
 	return "", nil
 }
 
-// bound returns the named list of the i-th receipt where that binds the subject; a
-// member that is null there is refused, as the law cannot read it.
-func (r *Round) bound(i int, subject, name string) ([]Member, error) {
-	e := &r.evidence[i]
-	if e.SubjectDigest != subject {
-		return nil, nil
-	}
-	list := e.Fields.member(name)
+// bound returns a list of the receipt where that binds the subject; null in its place is
+// refused, as the law cannot read it.
+func (e *Evidence) bound(subject string, list *Value, name string) ([]Member, *Refusal) {
 	switch {
-	case list == nil:
+	case e.SubjectDigest != subject || list == nil:
 		return nil, nil
 	case list.kind == Null:
-		refusal := refuse(EvidenceNull, "/evidence_refs/"+strconv.Itoa(i)+"/"+name)
-		refusal.Kind, refusal.Name = "evidence", e.Ref
+		refusal := refuse(EvidenceNull, "")
+		refusal.Kind, refusal.Name = name+" of evidence", e.Ref
 		return nil, refusal
 	}
 	return list.kids, nil
 }
 
-// introduces reports whether a receipt bound to the judged subject blames it for an open finding.
-func (r *Round) introduces() (found bool, err error) {
-	for i := range r.evidence {
-		ids, err := r.bound(i, r.digest, "introduced")
-		if err != nil {
-			return false, err
-		}
-		for j := range ids {
-			found = found || r.ids.has(ids[j].Value.text)
-		}
+// resolved returns the findings that a receipt says are resolved, where it is bound to the judged
+// subject and new in this round.
+func (r *Round) resolved(e *Evidence, previous *Round) []Member {
+	if e.resolves == nil || e.SubjectDigest != r.digest || previous.refs.has(e.Ref) {
+		return nil
 	}
-	return found, nil
+	return e.resolves.kids
 }
 
-// preexisting returns the findings that receipts bound to the prior subject saw there.
-func (r *Round) preexisting(previous *Round) (found names, err error) {
-	for i := range r.evidence {
-		ids, err := r.bound(i, previous.digest, "preexisting")
-		if err != nil {
-			return names{}, err
-		}
-		for j := range ids {
-			found.add(ids[j].Value.text)
-		}
-	}
-	return found, nil
-}
-
-// progress reports whether a receipt that is new in this round and bound to the judged
-// subject resolves a finding that this round really closed.
+// progress reports whether such a receipt resolves a finding that this round really closed.
 func (r *Round) progress(previous *Round) bool {
 	for i := range r.evidence {
-		if len(r.proves(i, previous)) > 0 {
-			return true
+		for _, id := range r.resolved(&r.evidence[i], previous) {
+			if previous.ids.has(id.Value.text) && !r.ids.has(id.Value.text) {
+				return true
+			}
 		}
 	}
 	return false
-}
-
-// proves returns the findings whose closure the i-th receipt proves.
-func (r *Round) proves(i int, previous *Round) (closed []string) {
-	e := &r.evidence[i]
-	if e.SubjectDigest != r.digest || previous.refs.has(e.Ref) {
-		return nil
-	}
-	resolves := e.Fields.member("resolves")
-	if resolves == nil {
-		return nil
-	}
-	for j := range resolves.kids {
-		if id := resolves.kids[j].Value.text; previous.ids.has(id) && !r.ids.has(id) {
-			closed = append(closed, id)
-		}
-	}
-	return closed
 }

@@ -1,7 +1,7 @@
 package rpi
 
 import (
-	"errors"
+	"slices"
 	"strconv"
 )
 
@@ -37,7 +37,7 @@ type Outcome struct {
 func (o Outcome) Value() Value {
 	open := make([]Member, len(o.Open))
 	for i := range o.Open {
-		open[i].Value = o.Open[i].Fields
+		open[i].Value = *o.Open[i].fields
 	}
 	return Value{kind: Object, kids: []Member{
 		{"open_findings", Value{kind: List, kids: open}},
@@ -54,13 +54,19 @@ func (o Outcome) MarshalJSON() ([]byte, error) { return o.Value().AppendJSON(nil
 // nothing and has no budget of its own.
 type Phase struct {
 	options  Options
-	rounds   int
+	offered  int // rounds that were looked at
 	used     int
-	current  *Round
 	closed   Closed
-	lines    []Value
+	opened   []int // how many findings each round left open
 	reason   StopReason
 	finished bool
+	refusal  *Refusal
+
+	// rounds take turns as the current and the previous one; with the rooms they make an
+	// ordinary phase one allocation.
+	rounds [2]Round
+	room   [8]string
+	counts [6]int
 }
 
 // NewPhase starts a phase. A negative bound is refused.
@@ -68,7 +74,10 @@ func NewPhase(options Options) (*Phase, error) {
 	if options.RepairRounds < 0 {
 		return nil, refuse(RepairRounds, "/options/repair_rounds")
 	}
-	return &Phase{options: options, reason: NotConverged}, nil
+	p := &Phase{options: options, reason: NotConverged}
+	p.closed.ids.list, p.closed.classes.list = p.room[:0:5], p.room[5:5]
+	p.opened = p.counts[:0]
+	return p, nil
 }
 
 // Offer shows the phase the next round. Once the phase has stopped, or when the bound is
@@ -77,25 +86,23 @@ func (p *Phase) Offer(round Value) (more bool, err error) {
 	if p.finished {
 		return false, nil
 	}
-	first := p.current == nil
+	first := p.offered == 0
 	if !first && p.used >= p.options.RepairRounds {
 		p.stop(BudgetExhausted)
 		return false, nil
 	}
-	current, err := NormalizeRound(round)
-	if err != nil {
-		return false, inRound(err, p.rounds)
+	previous, current := p.current(), &p.rounds[p.offered%2]
+	if refusal := current.normalize(&round); refusal != nil {
+		return p.refused(refusal)
 	}
-	previous := p.current
+	p.opened = append(p.opened, len(current.open))
+	p.offered++
 	if !first {
 		p.used++
-	}
-	p.current = current
-	p.lines = append(p.lines, String("repair round "+strconv.Itoa(p.used)+": "+strconv.Itoa(len(current.open))+" open findings"))
-	if !first {
-		violation, err := LawViolation(previous, current, &p.closed)
-		if err != nil {
-			return false, inRound(err, p.rounds)
+		violation, refusal := lawViolation(previous, current, &p.closed)
+		if refusal != nil {
+			p.offered--
+			return p.refused(refusal)
 		}
 		if violation != "" {
 			p.stop(violation)
@@ -103,7 +110,6 @@ func (p *Phase) Offer(round Value) (more bool, err error) {
 		}
 		p.closed.Close(previous, current)
 	}
-	p.rounds++
 	if current.status == Pass {
 		if p.options.CrossModel && len(current.families.list) < 2 {
 			p.stop(DiversityUnsatisfied)
@@ -114,37 +120,52 @@ func (p *Phase) Offer(round Value) (more bool, err error) {
 	return !p.finished, nil
 }
 
+// current is the last round that was looked at.
+func (p *Phase) current() *Round { return &p.rounds[(p.offered+1)%2] }
+
+// refused ends the phase for good: after a refused round it has no outcome.
+func (p *Phase) refused(refusal *Refusal) (bool, error) {
+	refusal.Round = p.offered
+	refusal.Path = "/" + strconv.Itoa(p.offered) + refusal.Path
+	p.finished, p.refusal = true, refusal
+	return false, refusal
+}
+
 func (p *Phase) stop(reason StopReason) { p.reason, p.finished = reason, true }
 
-// Outcome says where the phase stands after the rounds offered so far; nil error only
-// after the first.
+// Outcome says where the phase stands after the rounds offered so far. It refuses when
+// there was none, or when one was refused.
 func (p *Phase) Outcome() (Outcome, error) {
-	if p.current == nil {
+	switch {
+	case p.refusal != nil:
+		return Outcome{}, p.refusal
+	case p.offered == 0:
 		return Outcome{}, refuse(NoRounds, "")
 	}
+	current := p.current()
 	reason := p.reason
-	if reason == NotConverged && p.used >= p.options.RepairRounds && len(p.current.open) > 0 {
+	if reason == NotConverged && p.used >= p.options.RepairRounds && len(current.open) > 0 {
 		reason = BudgetExhausted
 	}
-	status := p.current.status
+	status := current.status
 	if reason == DiversityUnsatisfied || (reason.LawStop() && status == Pass) {
 		// A PASS that broke the law is a flip, not a proof; a FAIL that broke it stays one.
 		status = NotProven
 	}
-	checked := make([]Value, 0, len(p.lines)+len(p.current.checked))
-	checked = append(append(checked, p.lines...), p.current.checked...)
+	checked := make([]Value, 0, len(p.opened)+count(current.checked))
+	checked = p.lines(checked)
 	return Outcome{
 		Report: Report{
 			Status:           status,
 			IntentRef:        p.options.IntentRef,
 			AcceptanceDigest: p.options.AcceptanceDigest,
-			SubjectDigest:    String(p.current.digest),
+			SubjectDigest:    String(current.digest),
 			VerdictRef:       p.options.VerdictRef,
 			VerdictDigest:    p.options.VerdictDigest,
-			Checked:          checked,
-			NotChecked:       p.current.notChecked,
+			Checked:          flatten(checked, current.checked),
+			NotChecked:       flatten(nil, current.notChecked),
 		},
-		Open:       p.current.open,
+		Open:       slices.Clone(current.open),
 		RoundsUsed: p.used,
 		StopReason: reason,
 	}, nil
@@ -172,14 +193,37 @@ func RunRepairPhase(rounds []Value, options Options) (Outcome, error) {
 	return phase.Outcome()
 }
 
-// inRound adds the number of the round to a refusal.
-func inRound(err error, round int) error {
-	var refusal *Refusal
-	if !errors.As(err, &refusal) {
-		return err
+// lines appends one line a round, cut from one string.
+func (p *Phase) lines(dst []Value) []Value {
+	var room [256]byte
+	var at [len(p.counts) + 1]int
+	text, ends := room[:0], at[:0]
+	for round, open := range p.opened {
+		text = strconv.AppendInt(append(text, "repair round "...), int64(round), 10)
+		text = strconv.AppendInt(append(text, ": "...), int64(open), 10)
+		text = append(text, " open findings"...)
+		ends = append(ends, len(text))
 	}
-	placed := *refusal
-	placed.Round = round
-	placed.Path = "/" + strconv.Itoa(round) + refusal.Path
-	return &placed
+	all, start := string(text), 0
+	for _, end := range ends {
+		dst = append(dst, String(all[start:end]))
+		start = end
+	}
+	return dst
+}
+
+func count(lists [][]Member) (n int) {
+	for _, list := range lists {
+		n += len(list)
+	}
+	return n
+}
+
+func flatten(dst []Value, lists [][]Member) []Value {
+	for _, list := range lists {
+		for i := range list {
+			dst = append(dst, list[i].Value)
+		}
+	}
+	return dst
 }

@@ -132,7 +132,7 @@ type Refusal struct {
 	Rule Rule
 	// Round and Leg count from zero; -1 where they do not apply.
 	Round, Leg int
-	// Kind is "finding" or "evidence" where Name is the id or ref concerned.
+	// Kind is "finding" or "evidence", with the list concerned, where Name is its id or ref.
 	Kind, Name string
 	// Path is the JSON pointer from the round (or document) on.
 	Path string

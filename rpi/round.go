@@ -6,15 +6,19 @@ import "strconv"
 // that the legs gave it.
 type Finding struct {
 	ID, Class string
-	Fields    Value
+	fields    *Value
 }
+
+// Fields returns the finding as an object.
+func (f Finding) Fields() Value { return *f.fields }
 
 // Evidence is one receipt: a bare label, or a binding to a subject that names the findings
 // it resolves, saw on the prior subject (preexisting), or blames on the judged one (introduced).
 type Evidence struct {
 	Ref           string
 	SubjectDigest string // "" where unbound
-	Fields        Value
+	// The entry itself, nil for a bare label, and its lists, nil where missing.
+	fields, resolves, preexisting, introduced *Value
 }
 
 // Round is what the law reads of one validation round. Only [NormalizeRound] makes one.
@@ -24,11 +28,31 @@ type Round struct {
 	open       []Finding
 	classes    names
 	digest     string
+	valid      string // the digest last found well-formed, mostly the next one too
 	refs       names
 	evidence   []Evidence
 	families   names
-	checked    []Value
-	notChecked []Value
+	checked    [][]Member
+	notChecked [][]Member
+
+	// first is room for a round of ordinary size, so that it is one allocation.
+	first struct {
+		names      [11]string
+		open       [4]Finding
+		evidence   [2]Evidence
+		checked    [2][]Member
+		notChecked [2][]Member
+	}
+}
+
+// reset empties the round. What it held may not be read any more.
+func (r *Round) reset() {
+	room := &r.first
+	r.status, r.digest = Pass, ""
+	r.ids, r.classes = names{list: room.names[:0:4]}, names{list: room.names[4:4:6]}
+	r.refs, r.families = names{list: room.names[6:6:9]}, names{list: room.names[9:9:11]}
+	r.open, r.evidence = room.open[:0], room.evidence[:0]
+	r.checked, r.notChecked = room.checked[:0], room.notChecked[:0]
 }
 
 // Status is the worst status of the legs; PASS without proof of its own counts as NOT_PROVEN.
@@ -49,41 +73,43 @@ func (r *Round) Evidence() []Evidence { return r.evidence }
 // Families returns the distinct validator families in first-seen order; not to be changed.
 func (r *Round) Families() []string { return r.families.list }
 
-// Checked returns what the legs checked, in order; not to be changed.
-func (r *Round) Checked() []Value { return r.checked }
-
-// NotChecked returns what the legs left unverified, in order; not to be changed.
-func (r *Round) NotChecked() []Value { return r.notChecked }
-
 // NormalizeRound folds the legs of one round, given as one object or a list of them.
 // Malformed legs are refused with a [*Refusal].
 func NormalizeRound(value Value) (*Round, error) {
 	r := &Round{}
+	if refusal := r.normalize(&value); refusal != nil {
+		return nil, refusal
+	}
+	return r, nil
+}
+
+func (r *Round) normalize(value *Value) *Refusal {
+	r.reset()
 	switch value.kind {
 	case Object:
-		if refusal := r.fold(&value, 0, nil); refusal != nil {
-			return nil, refusal
+		if refusal := r.fold(value, 0, nil); refusal != nil {
+			return refusal
 		}
 	case List:
 		if len(value.kids) == 0 {
-			return nil, refuse(RoundEmpty, "")
+			return refuse(RoundEmpty, "")
 		}
 		lastLeg := make([]int, 0, 8)
 		for i := range value.kids {
 			if refusal := r.fold(&value.kids[i].Value, i, &lastLeg); refusal != nil {
 				refusal.Path = "/" + strconv.Itoa(i) + refusal.Path
-				return nil, refusal
+				return refusal
 			}
 		}
 	default:
-		return nil, refuse(RoundShape, "")
+		return refuse(RoundShape, "")
 	}
 	for i := range r.open {
 		if class := r.open[i].Class; class != "" {
 			r.classes.add(class)
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // members are the parts of a leg that the law reads; nil where missing.
@@ -155,10 +181,6 @@ func (r *Round) fold(leg *Value, number int, lastLeg *[]int) *Refusal {
 	case m.findings.kind != List:
 		return no(FindingsShape, "/findings")
 	}
-	if r.open == nil {
-		r.open = make([]Finding, 0, len(m.findings.kids))
-		r.ids = newNames(len(m.findings.kids))
-	}
 	for i := range m.findings.kids {
 		if rule, id := r.foldFinding(&m.findings.kids[i].Value, number, lastLeg); rule != "" {
 			refusal := no(rule, "/findings/"+strconv.Itoa(i))
@@ -194,7 +216,7 @@ func (r *Round) fold(leg *Value, number int, lastLeg *[]int) *Refusal {
 		}
 	}
 
-	digest, ok := either(m.digest, m.manifestDigest).digest()
+	digest, ok := r.readDigest(either(m.digest, m.manifestDigest))
 	switch {
 	case !ok:
 		return no(LegDigest, "")
@@ -203,20 +225,17 @@ func (r *Round) fold(leg *Value, number int, lastLeg *[]int) *Refusal {
 	}
 	r.digest = digest
 
-	for _, list := range []struct {
-		items *Value
-		path  string
-		sink  *[]Value
-	}{{m.checked, "/checked", &r.checked}, {m.notChecked, "/not_checked", &r.notChecked}} {
-		if list.items == nil {
-			continue
+	if m.checked != nil {
+		if !m.checked.nonemptyStrings() {
+			return no(CheckedShape, "/checked")
 		}
-		if !list.items.nonemptyStrings() {
-			return no(CheckedShape, list.path)
+		r.checked = append(r.checked, m.checked.kids)
+	}
+	if m.notChecked != nil {
+		if !m.notChecked.nonemptyStrings() {
+			return no(CheckedShape, "/not_checked")
 		}
-		for i := range list.items.kids {
-			*list.sink = append(*list.sink, list.items.kids[i].Value)
-		}
+		r.notChecked = append(r.notChecked, m.notChecked.kids)
 	}
 	// Each leg stands on its own proof: a peer's receipts do not repair a PASS without any.
 	proven := len(m.evidence.kids) > 0 && m.checked != nil && len(m.checked.kids) > 0 &&
@@ -225,6 +244,15 @@ func (r *Round) fold(leg *Value, number int, lastLeg *[]int) *Refusal {
 		r.status = max(r.status, NotProven)
 	}
 	return nil
+}
+
+func (r *Round) readDigest(v *Value) (string, bool) {
+	if v != nil && v.kind == Text && v.text == r.valid && v.text != "" {
+		return v.text, true
+	}
+	digest, ok := v.digest()
+	r.valid = digest
+	return digest, ok
 }
 
 // foldFinding returns the rule that a finding breaks, or "", and its id where it has one.
@@ -248,7 +276,7 @@ func (r *Round) foldFinding(finding *Value, leg int, lastLeg *[]int) (Rule, stri
 		class = c.text
 	}
 	if fresh {
-		r.open = append(r.open, Finding{id.text, class, *finding})
+		r.open = append(r.open, Finding{id.text, class, finding})
 		if lastLeg != nil {
 			*lastLeg = append(*lastLeg, leg)
 		}
@@ -262,7 +290,8 @@ func (r *Round) foldFinding(finding *Value, leg int, lastLeg *[]int) (Rule, stri
 	if class != "" {
 		known.Class = class
 	}
-	known.Fields = known.Fields.With(*finding)
+	merged := known.fields.With(*finding)
+	known.fields = &merged
 	return "", ""
 }
 
@@ -271,20 +300,25 @@ func (r *Round) foldEvidence(entry *Value) (rule Rule, path, ref string) {
 	var e Evidence
 	switch entry.kind {
 	case Text:
-		e = Evidence{Ref: entry.text, Fields: Value{kind: Object, kids: []Member{{"ref", *entry}}}}
+		e.Ref = entry.text
 	case Object:
 		name := entry.member("ref")
 		if name == nil || name.kind != Text || blank(name.text) {
 			return EvidenceRef, "", ""
 		}
-		e = Evidence{Ref: name.text, Fields: *entry}
-		for _, key := range [...]string{"resolves", "preexisting", "introduced"} {
-			if ids := entry.member(key); ids != nil && ids.kind != Null && !ids.nonemptyStrings() {
-				return EvidenceIDs, "/" + key, e.Ref
+		e.Ref, e.fields = name.text, entry
+		for _, list := range [...]struct {
+			name string
+			at   **Value
+		}{{"resolves", &e.resolves}, {"preexisting", &e.preexisting}, {"introduced", &e.introduced}} {
+			ids := entry.member(list.name)
+			if ids != nil && ids.kind != Null && !ids.nonemptyStrings() {
+				return EvidenceIDs, "/" + list.name, e.Ref
 			}
+			*list.at = ids
 		}
 		if bound := entry.member("subject_digest"); bound != nil {
-			digest, ok := bound.digest()
+			digest, ok := r.readDigest(bound)
 			if !ok {
 				return EvidenceDigest, "/subject_digest", e.Ref
 			}
@@ -296,8 +330,20 @@ func (r *Round) foldEvidence(entry *Value) (rule Rule, path, ref string) {
 	at, fresh := r.refs.add(e.Ref)
 	if fresh {
 		r.evidence = append(r.evidence, e)
-	} else if !equal(&r.evidence[at].Fields, &e.Fields) {
+	} else if !same(&r.evidence[at], &e) {
 		return EvidenceConflict, "", e.Ref
 	}
 	return "", "", ""
+}
+
+// same reports whether two entries of one ref say the same; a bare label is a binding
+// with a ref and nothing else.
+func same(a, b *Evidence) bool {
+	if a.fields == nil {
+		a, b = b, a
+	}
+	if b.fields == nil {
+		return a.fields == nil || len(a.fields.kids) == 1
+	}
+	return equal(a.fields, b.fields)
 }
