@@ -12,6 +12,7 @@ import (
 	"selfsame.dev/selfsame/internal/canon"
 	"selfsame.dev/selfsame/rpi"
 	"selfsame.dev/selfsame/rpi/rpicmd"
+	"selfsame.dev/selfsame/schemas"
 )
 
 // vectors is the folder of scenarios, one rpi-vector.v1 a file.
@@ -39,6 +40,9 @@ func readVectors(t *testing.T) []vector {
 		}
 		if exact, err := canon.Canonicalize(raw); err != nil || !bytes.Equal(exact, raw) {
 			t.Fatalf("%s is not canonical: %v", file, err)
+		}
+		if err := schemas.Validate(file, "rpi-vector.v1", raw); err != nil {
+			t.Fatal(err)
 		}
 		doc, err := rpi.Decode(raw)
 		if err != nil {
