@@ -93,6 +93,12 @@ func (d Document) Run() (Outcome, error) {
 	return outcome, nil
 }
 
+// Explain is [Explain] over the document.
+func (d Document) Explain() ([]Step, Outcome, error) {
+	steps, outcome, err := Explain(d.Rounds, d.Options)
+	return steps, outcome, d.place(err)
+}
+
 // place turns the path of a refusal inside the rounds into one inside the document.
 func (d Document) place(err error) error {
 	var refusal *Refusal
