@@ -6,6 +6,7 @@ import (
 
 	"selfsame.dev/selfsame/rpi"
 	"selfsame.dev/selfsame/rpi/rpicmd"
+	"selfsame.dev/selfsame/rpi/rpitest"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -24,8 +25,8 @@ func FuzzDecode(f *testing.F) {
 func FuzzLaw(f *testing.F) {
 	f.Add([]byte(document(1)))
 	for seed := range uint64(40) {
-		g := newTraces(seed)
-		f.Add(g.mutate(rpi.ListOf(g.rounds()...)).AppendJSON(nil))
+		g := rpitest.New(seed)
+		f.Add(g.Mutate(rpi.ListOf(g.Rounds()...)).AppendJSON(nil))
 	}
 	repair := rpicmd.Repair(rpicmd.Overrides{})
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"selfsame.dev/selfsame/rpi"
+	"selfsame.dev/selfsame/rpi/rpitest"
 )
 
 // recorder answers as told and remembers who was asked, with what.
@@ -39,20 +40,20 @@ func (r *recorder) Validate(plan, subject rpi.Value) (rpi.Value, error) {
 
 func newRecorder() *recorder {
 	return &recorder{answers: map[string]rpi.Value{
-		"guard": object("decision", "CONTINUE", "reason", "It needs proof.", "frozen_outcome", "o",
+		"guard": rpitest.Object("decision", "CONTINUE", "reason", "It needs proof.", "frozen_outcome", "o",
 			"parked_process_work", rpi.ListOf(), "remaining_proof", rpi.ListOf(), "stop_condition", "s"),
-		"plan":      object("acceptance_digest", digestA),
-		"implement": object("subject_manifest_digest", subject(1)),
-		"validate": object("verdict", "PASS", "acceptance_digest", digestA, "subject_manifest_digest", subject(1),
+		"plan":      rpitest.Object("acceptance_digest", digestA),
+		"implement": rpitest.Object("subject_manifest_digest", rpitest.Subject(1)),
+		"validate": rpitest.Object("verdict", "PASS", "acceptance_digest", digestA, "subject_manifest_digest", rpitest.Subject(1),
 			"author_context_id", "a", "validator_context_id", "b",
-			"freshness_attestation", object("source", "caller", "attester_identity", "c")),
+			"freshness_attestation", rpitest.Object("source", "caller", "attester_identity", "c")),
 	}}
 }
 
 func TestEachPhaseOnceInOrder(t *testing.T) {
-	plan, built := `{"acceptance_digest":"`+digestA+`"}`, `{"subject_manifest_digest":"`+subject(1)+`"}`
+	plan, built := `{"acceptance_digest":"`+digestA+`"}`, `{"subject_manifest_digest":"`+rpitest.Subject(1)+`"}`
 	all := []string{`guard "do it"`, `plan "do it"`, "implement " + plan, "validate " + plan + " " + built}
-	stop := object("decision", "STOP")
+	stop := rpitest.Object("decision", "STOP")
 	for _, tc := range []struct {
 		name   string
 		change func(*recorder)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"selfsame.dev/selfsame/rpi"
+	"selfsame.dev/selfsame/rpi/rpitest"
 )
 
 // law is the program under test, or a wrong variant of it.
@@ -69,10 +70,10 @@ var reportKeys = []string{
 // A property says how the program breaks it on one random repair, or "".
 var properties = []struct {
 	name  string
-	holds func(law, traces) string
+	holds func(law, rpitest.Traces) string
 }{
-	{"nine keys", func(l law, g traces) string {
-		out, err := l.run(g.rounds(), g.options())
+	{"nine keys", func(l law, g rpitest.Traces) string {
+		out, err := l.run(g.Rounds(), g.Options())
 		if err != nil {
 			return ""
 		}
@@ -94,30 +95,30 @@ var properties = []struct {
 		}
 		return ""
 	}},
-	{"PASS means converged", func(l law, g traces) string {
-		out, err := l.run(g.rounds(), g.options())
+	{"PASS means converged", func(l law, g rpitest.Traces) string {
+		out, err := l.run(g.Rounds(), g.Options())
 		if err == nil && (out.Report.Status == rpi.Pass) != (out.StopReason == rpi.Converged) {
 			return fmt.Sprintf("%s with %s", out.Report.Status, out.StopReason)
 		}
 		return ""
 	}},
-	{"adding legs never improves a status", func(l law, g traces) string {
-		round := g.rounds()[0]
+	{"adding legs never improves a status", func(l law, g rpitest.Traces) string {
+		round := g.Rounds()[0]
 		first, err := l.normalize(round)
 		if err != nil {
 			return ""
 		}
 		legs := legsOf(round)
-		more, err := l.normalize(rpi.ListOf(append(legs, legsOf(g.rounds()[0])...)...))
+		more, err := l.normalize(rpi.ListOf(append(legs, legsOf(g.Rounds()[0])...)...))
 		if err == nil && more.status < first.status {
 			return fmt.Sprintf("%s became %s", first.status, more.status)
 		}
 		return ""
 	}},
-	{"permuting legs keeps status and open ids", func(l law, g traces) string {
-		round := g.rounds()[0]
-		if g.chance(30) {
-			round = g.mutate(round)
+	{"permuting legs keeps status and open ids", func(l law, g rpitest.Traces) string {
+		round := g.Rounds()[0]
+		if g.Chance(30) {
+			round = g.Mutate(round)
 		}
 		legs := legsOf(round)
 		first, err := l.normalize(rpi.ListOf(legs...))
@@ -128,9 +129,9 @@ var properties = []struct {
 		}
 		return ""
 	}},
-	{"renaming an open finding is no progress", func(l law, g traces) string {
-		rounds := g.rounds()
-		o := g.options()
+	{"renaming an open finding is no progress", func(l law, g rpitest.Traces) string {
+		rounds := g.Rounds()
+		o := g.Options()
 		o.RepairRounds = len(rounds) + 1
 		out, err := l.run(rounds, o)
 		if err != nil || out.StopReason != rpi.NotConverged || len(out.Open) == 0 {
@@ -140,14 +141,14 @@ var properties = []struct {
 		for _, f := range out.Open[1:] {
 			ids = append(ids, f.ID)
 		}
-		next := leg("FAIL", ids, nil, subject(99), "north", binding("rename", subject(99), "resolves", out.Open[0].ID))
+		next := rpitest.Leg("FAIL", ids, nil, rpitest.Subject(99), "north", rpitest.Binding("rename", rpitest.Subject(99), "resolves", out.Open[0].ID))
 		if out, err = l.run(append(rounds, next), o); err == nil && !out.StopReason.LawStop() {
 			return string(out.StopReason)
 		}
 		return ""
 	}},
-	{"rounds behind a stop are not looked at", func(l law, g traces) string {
-		rounds, o := g.rounds(), g.options()
+	{"rounds behind a stop are not looked at", func(l law, g rpitest.Traces) string {
+		rounds, o := g.Rounds(), g.Options()
 		out, err := l.run(rounds, o)
 		if err != nil || out.StopReason == rpi.NotConverged {
 			return ""
@@ -176,12 +177,12 @@ func TestProperties(t *testing.T) {
 	for _, p := range properties {
 		t.Run(p.name, func(t *testing.T) {
 			for seed := range uint64(tries) {
-				if broken := p.holds(real, newTraces(seed)); broken != "" {
+				if broken := p.holds(real, rpitest.New(seed)); broken != "" {
 					t.Fatalf("seed %d: %s", seed, broken)
 				}
 			}
 			for seed := range uint64(tries) {
-				if p.holds(lawless, newTraces(seed)) != "" {
+				if p.holds(lawless, rpitest.New(seed)) != "" {
 					return
 				}
 			}
@@ -194,12 +195,12 @@ func TestProperties(t *testing.T) {
 func TestTracesReachEverything(t *testing.T) {
 	reasons, refused := map[rpi.StopReason]int{}, map[string]int{}
 	for seed := range uint64(6000) {
-		g := newTraces(seed)
-		rounds := g.rounds()
+		g := rpitest.New(seed)
+		rounds := g.Rounds()
 		if seed%3 == 0 {
-			rounds = legsOf(g.mutate(rpi.ListOf(rounds...)))
+			rounds = legsOf(g.Mutate(rpi.ListOf(rounds...)))
 		}
-		out, err := rpi.RunRepairPhase(rounds, g.options())
+		out, err := rpi.RunRepairPhase(rounds, g.Options())
 		if err != nil {
 			refused[string(err.(*rpi.Refusal).Rule)]++
 			continue
@@ -219,13 +220,13 @@ func TestTracesReachEverything(t *testing.T) {
 // Neither a run nor a refusal changes its input, and a second run says the same.
 func TestInputIsNeverChanged(t *testing.T) {
 	for seed := range uint64(3000) {
-		g := newTraces(seed)
-		rounds := rpi.ListOf(g.rounds()...)
+		g := rpitest.New(seed)
+		rounds := rpi.ListOf(g.Rounds()...)
 		if seed%2 == 0 {
-			rounds = g.mutate(rounds)
+			rounds = g.Mutate(rounds)
 		}
 		before := rounds.String()
-		list, o := legsOf(rounds), g.options()
+		list, o := legsOf(rounds), g.Options()
 		out, err := rpi.RunRepairPhase(list, o)
 		again, err2 := rpi.RunRepairPhase(list, o)
 		if rounds.String() != before {
@@ -240,8 +241,8 @@ func TestInputIsNeverChanged(t *testing.T) {
 // A phase fed round by round says after each what a whole run over the prefix says.
 func TestPhaseAgreesWithPrefixes(t *testing.T) {
 	for seed := range uint64(2000) {
-		g := newTraces(seed)
-		rounds, o := g.rounds(), g.options()
+		g := rpitest.New(seed)
+		rounds, o := g.Rounds(), g.Options()
 		phase, err := rpi.NewPhase(o)
 		if err != nil {
 			t.Fatal(err)
@@ -277,11 +278,11 @@ func longTrace(n int) []rpi.Value {
 		var evidence []rpi.Value
 		if r > 0 {
 			evidence = []rpi.Value{
-				binding(fmt.Sprintf("fix-%d", r), subject(r), "resolves", id(r-1)),
-				binding(fmt.Sprintf("seen-%d", r), subject(r-1), "preexisting", id(r+width-1)),
+				rpitest.Binding(fmt.Sprintf("fix-%d", r), rpitest.Subject(r), "resolves", id(r-1)),
+				rpitest.Binding(fmt.Sprintf("seen-%d", r), rpitest.Subject(r-1), "preexisting", id(r+width-1)),
 			}
 		}
-		rounds[r] = leg("FAIL", ids, nil, subject(r), "north", evidence...)
+		rounds[r] = rpitest.Leg("FAIL", ids, nil, rpitest.Subject(r), "north", evidence...)
 	}
 	return rounds
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"selfsame.dev/selfsame/rpi"
+	"selfsame.dev/selfsame/rpi/rpitest"
 	"selfsame.dev/selfsame/schemas"
 )
 
@@ -51,23 +52,23 @@ func TestSchemasRefuse(t *testing.T) {
 	}
 	report := good.Report.Value()
 	fits(t, "control", "rpi-report.v1", report, true)
-	fits(t, "a tenth member", "rpi-report.v1", report.With(object("next_action", "retry")), false)
-	fits(t, "another version", "rpi-report.v1", report.With(object("schema_version", "rpi-report.v2")), false)
+	fits(t, "a tenth member", "rpi-report.v1", report.With(rpitest.Object("next_action", "retry")), false)
+	fits(t, "another version", "rpi-report.v1", report.With(rpitest.Object("schema_version", "rpi-report.v2")), false)
 	fits(t, "no report", "rpi-report.v1", rpi.ObjectOf(), false)
 	outcome := good.Value()
 	fits(t, "control", "rpi-outcome.v1", outcome, true)
-	fits(t, "a tenth reason", "rpi-outcome.v1", outcome.With(object("stop_reason", "gave_up")), false)
-	fits(t, "converged with a FAIL", "rpi-outcome.v1", outcome.With(object("stop_reason", "converged")), false)
-	fits(t, "a PASS that did not converge", "rpi-outcome.v1", outcome.With(object("report", report.With(object("status", "PASS")))), false)
+	fits(t, "a tenth reason", "rpi-outcome.v1", outcome.With(rpitest.Object("stop_reason", "gave_up")), false)
+	fits(t, "converged with a FAIL", "rpi-outcome.v1", outcome.With(rpitest.Object("stop_reason", "converged")), false)
+	fits(t, "a PASS that did not converge", "rpi-outcome.v1", outcome.With(rpitest.Object("report", report.With(rpitest.Object("status", "PASS")))), false)
 }
 
 // Random documents: the law runs exactly those that fit the schema, the two tables aside.
 func TestSchemaAgreesOnRandomDocuments(t *testing.T) {
 	for seed := range uint64(500) {
-		g := newTraces(seed)
-		rounds := rpi.ListOf(g.rounds()...)
+		g := rpitest.New(seed)
+		rounds := rpi.ListOf(g.Rounds()...)
 		if seed%4 != 0 {
-			rounds = g.mutate(rounds)
+			rounds = g.Mutate(rounds)
 		}
 		document, err := rpi.ReadDocument(rounds)
 		if err == nil {

@@ -6,6 +6,7 @@ import (
 
 	"selfsame.dev/selfsame/internal/canon"
 	"selfsame.dev/selfsame/rpi"
+	"selfsame.dev/selfsame/rpi/rpitest"
 )
 
 // agrees says how decoding raw differs from what canon says of it, or "".
@@ -46,8 +47,8 @@ func TestDecodeAgreesWithCanon(t *testing.T) {
 
 func TestValue(t *testing.T) {
 	list := rpi.ListOf(rpi.String("a"), rpi.Integer(-3), rpi.Boolean(true), rpi.Value{})
-	under := object("a", "1", "b", "2")
-	merged := under.With(object("b", list, "c", rpi.Strings([]string{"x"})))
+	under := rpitest.Object("a", "1", "b", "2")
+	merged := under.With(rpitest.Object("b", list, "c", rpi.Strings([]string{"x"})))
 	if got := merged.String(); got != `{"a":"1","b":["a",-3,true,null],"c":["x"]}` {
 		t.Error(got)
 	}
@@ -73,7 +74,7 @@ func TestValue(t *testing.T) {
 func TestBlankIsPythonsStrip(t *testing.T) {
 	space := "\t\n\v\f\r\x1c\x1d\x1e\x1f \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 	run := func(id string) error {
-		_, err := rpi.NormalizeRound(leg("FAIL", []string{id}, nil, digestA, "north"))
+		_, err := rpi.NormalizeRound(rpitest.Leg("FAIL", []string{id}, nil, digestA, "north"))
 		return err
 	}
 	for _, r := range space {
@@ -100,10 +101,10 @@ func TestLargeObjects(t *testing.T) {
 	for i := range 20000 {
 		members = append(members, rpi.Member{Name: "m" + rpi.Integer(i).String(), Value: rpi.Integer(i)})
 	}
-	finding := rpi.ObjectOf(members...).With(object("id", "slow"))
-	entry := rpi.ObjectOf(members...).With(object("ref", "r"))
+	finding := rpi.ObjectOf(members...).With(rpitest.Object("id", "slow"))
+	entry := rpi.ObjectOf(members...).With(rpitest.Object("ref", "r"))
 	one := func(family string) rpi.Value {
-		return object("status", "FAIL", "findings", rpi.ListOf(finding), "evidence_refs", rpi.ListOf(entry),
+		return rpitest.Object("status", "FAIL", "findings", rpi.ListOf(finding), "evidence_refs", rpi.ListOf(entry),
 			"subject_digest", digestA, "validator_family", family)
 	}
 	round, err := rpi.NormalizeRound(rpi.ListOf(one("north"), one("south")))
