@@ -138,6 +138,21 @@ type Judgment struct {
 	Bindings Bindings
 }
 
+// ReadJudgment reads the two files of a judgment.
+func ReadJudgment(verdictFile, bindingsFile string) (j Judgment, err error) {
+	raw, err := os.ReadFile(verdictFile)
+	if err != nil {
+		return j, err
+	}
+	if err := schemas.DecodeCanonical(verdictFile, VerdictFormat, raw, &j.Verdict); err != nil {
+		return j, err
+	}
+	if raw, err = os.ReadFile(bindingsFile); err != nil {
+		return j, err
+	}
+	return j, schemas.DecodeCanonical(bindingsFile, BindingsFormat, raw, &j.Bindings)
+}
+
 // Append adds one round, the judgments of all its legs. The chain is replayed first: a broken
 // one, or one that has stopped, takes no round, and neither does a round that the law refuses.
 // It returns where the repair stands.

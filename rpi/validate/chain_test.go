@@ -86,7 +86,7 @@ func converged(t *testing.T) string {
 func TestChainReplays(t *testing.T) {
 	dir := converged(t)
 	signer := hex.EncodeToString(keyOf(1).Public().(ed25519.PublicKey))
-	r, err := validate.Replay(dir, signer, canon.Digest{})
+	r, err := validate.Replay(dir, signer, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,10 +102,10 @@ func TestChainReplays(t *testing.T) {
 	if steps, outcome, err := r.Explain(); err != nil || len(steps) != 3 || outcome.StopReason != rpi.Converged {
 		t.Errorf("%+v %v", steps, err)
 	}
-	if again, err := validate.Replay(dir, signer, r.Last); err != nil || again.Last != r.Last {
+	if again, err := validate.Replay(dir, signer, r.Last.String()); err != nil || again.Last != r.Last {
 		t.Error(err)
 	}
-	_, err = validate.Replay(dir, strings.Repeat("0", 64), canon.Digest{})
+	_, err = validate.Replay(dir, strings.Repeat("0", 64), "")
 	refused(t, "another signer", err, "signed by "+signer)
 	_, err = validate.Append(dir, keyOf(1), []validate.Judgment{failing(t, "four", map[string]string{"slow": ""})})
 	refused(t, "a round after the end", err, "has stopped: converged")
@@ -140,7 +140,7 @@ func TestChainStopsByLaw(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
-		if r, err := validate.Replay(dir, "", canon.Digest{}); err != nil || r.Outcome.StopReason != tc.reason {
+		if r, err := validate.Replay(dir, "", ""); err != nil || r.Outcome.StopReason != tc.reason {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestChainStopsByLaw(t *testing.T) {
 func TestAppendRefuses(t *testing.T) {
 	one := failing(t, "one", map[string]string{"slow": ""})
 	dir := begin(t, 1)
-	_, err := validate.Replay(dir, "", canon.Digest{})
+	_, err := validate.Replay(dir, "", "")
 	refused(t, "a chain without a round", err, "no round")
 	_, err = validate.Append(dir, keyOf(2), []validate.Judgment{one})
 	refused(t, "another key", err, "another key")
@@ -181,7 +181,7 @@ func TestAppendRefuses(t *testing.T) {
 	if err := validate.Begin(dir, keyOf(1), "x", canon.Sum(intent), rpi.DefaultOptions()); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a chain is begun twice: %v", err)
 	}
-	if r, err := validate.Replay(dir, "", canon.Digest{}); err != nil || r.Outcome.StopReason != rpi.BudgetExhausted {
+	if r, err := validate.Replay(dir, "", ""); err != nil || r.Outcome.StopReason != rpi.BudgetExhausted {
 		t.Errorf("what was refused left a mark: %v", err)
 	}
 }
@@ -190,13 +190,13 @@ func TestAppendRefuses(t *testing.T) {
 // same chain replays: that is the control, tried before every change.
 func TestReplayRefusesEveryChange(t *testing.T) {
 	dir := converged(t)
-	whole, err := validate.Replay(dir, "", canon.Digest{})
+	whole, err := validate.Replay(dir, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	broken := func(what string) {
 		t.Helper()
-		if _, err := validate.Replay(dir, "", canon.Digest{}); err == nil {
+		if _, err := validate.Replay(dir, "", ""); err == nil {
 			t.Errorf("%s: the chain replays", what)
 		}
 	}
@@ -244,7 +244,7 @@ func TestReplayRefusesEveryChange(t *testing.T) {
 	if changes < 200 {
 		t.Errorf("only %d changes were tried", changes)
 	}
-	if _, err := validate.Replay(dir, "", whole.Last); err != nil {
+	if _, err := validate.Replay(dir, "", whole.Last.String()); err != nil {
 		t.Fatal("control: the restored chain does not replay:", err)
 	}
 
@@ -262,10 +262,10 @@ func TestReplayRefusesEveryChange(t *testing.T) {
 
 	// Rounds cut off at the end show to who remembers the last digest.
 	_ = os.Remove(last)
-	if _, err := validate.Replay(dir, "", canon.Digest{}); err != nil {
+	if _, err := validate.Replay(dir, "", ""); err != nil {
 		t.Fatal(err)
 	}
-	_, err = validate.Replay(dir, "", whole.Last)
+	_, err = validate.Replay(dir, "", whole.Last.String())
 	refused(t, "a chain cut short", err, "ends with")
 }
 
@@ -282,9 +282,9 @@ func TestForeignRounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	signer := hex.EncodeToString(keyOf(1).Public().(ed25519.PublicKey))
-	_, err := validate.Replay(foreign, signer, canon.Digest{})
+	_, err := validate.Replay(foreign, signer, "")
 	refused(t, "a foreign chain", err, "signed by")
-	if _, err := validate.Replay(foreign, "", canon.Digest{}); err != nil {
+	if _, err := validate.Replay(foreign, "", ""); err != nil {
 		t.Errorf("control: the foreign chain stands for itself: %v", err)
 	}
 	data, err := os.ReadFile(filepath.Join(foreign, "round-000000.json"))
@@ -295,7 +295,7 @@ func TestForeignRounds(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "round-000002.json"), data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err = validate.Replay(dir, "", canon.Digest{})
+	_, err = validate.Replay(dir, "", "")
 	refused(t, "a foreign round", err, "signature")
 }
 

@@ -33,15 +33,15 @@ type Replayed struct {
 }
 
 // Replay reads a chain from its files alone. Pins that are not empty must hold: the signer's
-// public key in hexadecimal, and the digest of the last file.
-func Replay(dir, signer string, last canon.Digest) (*Replayed, error) {
+// public key and the digest of the last file, both in hexadecimal.
+func Replay(dir, signer, last string) (*Replayed, error) {
 	r, err := replay(dir)
 	switch {
 	case err != nil:
 		return nil, err
 	case signer != "" && signer != r.Signer:
 		return nil, &canon.InputError{File: dir, Problem: "the chain is signed by " + r.Signer, Fix: "take the chain of the signer you trust"}
-	case !last.IsZero() && last != r.Last:
+	case last != "" && last != r.Last.String():
 		return nil, &canon.InputError{File: dir, Problem: fmt.Sprintf("the chain ends with %s, not with %s", r.Last, last), Fix: "take the whole chain"}
 	case r.rounds == 0:
 		return nil, &canon.InputError{File: dir, Problem: "the chain has no round", Fix: "append the first validation"}

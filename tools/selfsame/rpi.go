@@ -20,6 +20,14 @@ type rpiCommands struct {
 	Once    rpiOnce    `cmd:"" help:"Run guard, plan, implement and validate once each."`
 	Guard   rpiGuard   `cmd:"" help:"Check the answer of a guard; a decision to stop ends with exit status 1."`
 	Explain rpiExplain `cmd:"" help:"Tell, finding by finding, why a repair stopped where it did."`
+	Intent  rpiIntent  `cmd:"" help:"Store an intent under the digest of its raw bytes."`
+	Subject rpiSubject `cmd:"" help:"List the declared and the changed paths of a folder, or hold a folder against such a list."`
+	Check   rpiCheck   `cmd:"" help:"Run one exact argv over a disposable copy of the subject, contained and bounded."`
+	Verdict rpiVerdict `cmd:"" help:"Bind a judge's words to intent, subject and contexts."`
+	Key     rpiKey     `cmd:"" help:"Make a key that signs round chains."`
+	Begin   rpiBegin   `cmd:"" help:"Begin a signed chain of rounds."`
+	Append  rpiAppend  `cmd:"" help:"Append one round to a chain; exit status 1 until it converges."`
+	Replay  rpiReplay  `cmd:"" help:"Derive every stop reason of a chain again; a chain with a change in it is refused."`
 }
 
 // declared are the options that a caller may set over those of the document.
@@ -250,12 +258,28 @@ func (c *rpiOnce) programs(ctx context.Context, std streams) (rpi.Value, bool, e
 type rpiExplain struct {
 	Rounds string `placeholder:"FILE|-" default:"-" help:"rpi-rounds.v1 to explain."`
 	declared
+	Chain string `placeholder:"DIR" help:"Explain a chain instead, under what it declared."`
+	pins
 }
 
 func (c *rpiExplain) Run(std streams) error {
 	overrides, err := c.overrides()
 	if err != nil {
 		return err
+	}
+	if c.Chain != "" {
+		if c.RepairRounds != nil || c.CrossModel {
+			return &refusal{"a chain has its own --repair-rounds and --cross-model"}
+		}
+		replayed, err := c.replay(c.Chain)
+		if err != nil {
+			return err
+		}
+		steps, outcome, err := replayed.Explain()
+		if err != nil {
+			return err
+		}
+		return explain(std, steps, outcome)
 	}
 	value, err := readValue(std, c.Rounds)
 	if err != nil {
@@ -277,8 +301,5 @@ func explain(std streams, steps []rpi.Step, outcome rpi.Outcome) error {
 	if err := rpicmd.Table(std.out, steps, outcome); err != nil {
 		return err
 	}
-	if outcome.StopReason != rpi.Converged {
-		return &failure{fmt.Sprintf("the repair stopped with %s, %s", outcome.StopReason, outcome.Report.Status)}
-	}
-	return nil
+	return stopped(outcome)
 }
