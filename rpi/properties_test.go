@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -293,9 +294,9 @@ func TestLinearInSize(t *testing.T) {
 		rounds, o := longTrace(n), rpi.Options{RepairRounds: n}
 		best := time.Hour
 		for range 3 {
-			start := time.Now()
+			start := processorTime(t)
 			out, err := rpi.RunRepairPhase(rounds, o)
-			best = min(best, time.Since(start))
+			best = min(best, processorTime(t)-start)
 			if err != nil || out.RoundsUsed != n-1 {
 				t.Fatalf("%d rounds used, %v, %v", out.RoundsUsed, out.StopReason, err)
 			}
@@ -308,6 +309,15 @@ func TestLinearInSize(t *testing.T) {
 		t.Errorf("%d rounds take %v, %d times as many %v", n, small, factor, large)
 	}
 	t.Logf("%d rounds of 100 findings: %v; %d: %v", n, small, n*factor, large)
+}
+
+// processorTime is what this process took so far; other load does not count.
+func processorTime(t *testing.T) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func BenchmarkLongTrace(b *testing.B) {

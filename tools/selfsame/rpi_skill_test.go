@@ -13,20 +13,20 @@ import (
 )
 
 var (
-	command = regexp.MustCompile(`selfsame rpi ([a-z]+)([^\n` + "`" + `]*)`)
-	flag    = regexp.MustCompile(`--([a-z-]+)`)
+	skillCommand = regexp.MustCompile(`selfsame rpi ([a-z]+)([^\n` + "`" + `]*)`)
+	skillFlag    = regexp.MustCompile(`--([a-z-]+)`)
 )
 
 // wrongCommands says which commands and flags of a text the program does not have; seen
 // collects the commands.
 func wrongCommands(text string, flags map[string][]string, seen map[string]bool) (wrong []string) {
-	for _, found := range command.FindAllStringSubmatch(text, -1) {
+	for _, found := range skillCommand.FindAllStringSubmatch(text, -1) {
 		known, ok := flags[found[1]]
 		if !ok {
 			wrong = append(wrong, found[1])
 		}
 		seen[found[1]] = true
-		for _, f := range flag.FindAllStringSubmatch(found[2], -1) {
+		for _, f := range skillFlag.FindAllStringSubmatch(found[2], -1) {
 			if !slices.Contains(known, f[1]) {
 				wrong = append(wrong, found[1]+" --"+f[1])
 			}
