@@ -2,6 +2,7 @@ package rpi_test
 
 import (
 	"bytes"
+	"path/filepath"
 	"testing"
 
 	"selfsame.dev/selfsame/rpi"
@@ -58,4 +59,14 @@ func FuzzLaw(f *testing.F) {
 			t.Fatalf("%q: %s", raw, outcome)
 		}
 	})
+}
+
+// The corpora that earlier runs found are committed and run with every test.
+func TestCorpora(t *testing.T) {
+	for _, target := range []string{"FuzzDecode", "FuzzLaw"} {
+		files, err := filepath.Glob(filepath.Join("testdata/fuzz", target, "*"))
+		if err != nil || len(files) < 5 {
+			t.Errorf("%s: %d files, %v", target, len(files), err)
+		}
+	}
 }
