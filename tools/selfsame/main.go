@@ -35,6 +35,7 @@ type cli struct {
 	Manifest manifestCommands `cmd:"" help:"Say what an agent is."`
 	Profile  profileCommands  `cmd:"" help:"Compile what a manifest pins into an empty folder."`
 	Canary   canaryCommands   `cmd:"" help:"Prove that an agent is the same after a restart."`
+	Rpi      rpiCommands      `cmd:"" help:"Judge whether a repair converged."`
 }
 
 // streams are what a command may write to and read from.
