@@ -1,5 +1,6 @@
 """restart_canary_test and drift_canary_test: start an agent twice, and refuse to when it drifted."""
 
+load(":command.bzl", "quoted")
 load(":inputs.bzl", "add_inputs")
 load(":providers.bzl", "IdentityManifestInfo")
 
@@ -33,9 +34,9 @@ def _canary_test_impl(ctx):
         output = launcher,
         is_executable = True,
         substitutions = {
-            "%{args}": " ".join([_quoted(a) for a in args]),
-            "%{inputs}": _quoted(listed.short_path),
-            "%{selfsame}": _quoted(ctx.executable._selfsame.short_path),
+            "%{args}": " ".join([quoted(a) for a in args]),
+            "%{inputs}": quoted(listed.short_path),
+            "%{selfsame}": quoted(ctx.executable._selfsame.short_path),
         },
     )
     return [DefaultInfo(
@@ -44,9 +45,6 @@ def _canary_test_impl(ctx):
             .merge(runtime.default_runfiles)
             .merge(ctx.attr._selfsame[DefaultInfo].default_runfiles),
     )]
-
-def _quoted(text):
-    return "'" + text.replace("'", "'\\''") + "'"
 
 _ATTRS = {
     "expect_change": attr.string_list(
