@@ -25,10 +25,16 @@ type Tally struct {
 // Judge answers one decoded document: its result, and whether that is a success.
 type Judge func(rpi.Value) (result rpi.Value, holds bool, err error)
 
-// batch is a run of whole lines; its results come out of done in one piece.
+// run is some whole lines in one piece; line i ends at ends[i].
+type run struct {
+	text []byte
+	ends []int
+}
+
+// batch is a run whose results come out of done in one piece.
 type batch struct {
-	lines []string
-	done  chan answer
+	run
+	done chan answer
 }
 
 type answer struct {
@@ -46,7 +52,7 @@ func Lines(in io.Reader, out io.Writer, judge Judge) (Tally, error) {
 	for range workers {
 		go func() {
 			for b := range work {
-				b.done <- judgeBatch(b.lines, judge)
+				b.done <- b.judge(judge)
 			}
 		}()
 	}
@@ -55,8 +61,8 @@ func Lines(in io.Reader, out io.Writer, judge Judge) (Tally, error) {
 	go func() {
 		defer close(order)
 		defer close(work)
-		readErr = batches(in, func(lines []string) bool {
-			b := batch{lines, make(chan answer, 1)}
+		readErr = batches(in, func(r run) bool {
+			b := batch{r, make(chan answer, 1)}
 			select {
 			case order <- b:
 				work <- b
@@ -84,22 +90,22 @@ func Lines(in io.Reader, out io.Writer, judge Judge) (Tally, error) {
 }
 
 // batches cuts in into runs of lines of about 64 KiB until give says no more.
-func batches(in io.Reader, give func([]string) bool) error {
+func batches(in io.Reader, give func(run) bool) error {
 	const size = 64 << 10
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(make([]byte, size), MaxLine)
-	var lines []string
-	held := 0
+	var r run
 	for scanner.Scan() {
-		lines = append(lines, scanner.Text())
-		if held += len(scanner.Bytes()); held >= size {
-			if !give(lines) {
+		r.text = append(r.text, scanner.Bytes()...)
+		r.ends = append(r.ends, len(r.text))
+		if len(r.text) >= size || len(r.ends) >= size/64 {
+			if !give(r) {
 				return nil
 			}
-			lines, held = nil, 0
+			r = run{text: make([]byte, 0, size+size/4)}
 		}
 	}
-	if len(lines) > 0 && !give(lines) {
+	if len(r.ends) > 0 && !give(r) {
 		return nil
 	}
 	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
@@ -108,9 +114,11 @@ func batches(in io.Reader, give func([]string) bool) error {
 	return scanner.Err()
 }
 
-func judgeBatch(lines []string, judge Judge) (a answer) {
-	for _, line := range lines {
-		value, err := rpi.Decode([]byte(line))
+func (r run) judge(judge Judge) (a answer) {
+	start := 0
+	for _, end := range r.ends {
+		value, err := rpi.Decode(r.text[start:end])
+		start = end
 		var result rpi.Value
 		var holds bool
 		if err == nil {
