@@ -159,3 +159,13 @@ func TestDiff(t *testing.T) {
 		t.Error("another size alone is not seen")
 	}
 }
+
+func TestDisplay(t *testing.T) {
+	for path, want := range map[string]string{
+		"a b/é.md": "a b/é.md", "a\nb": `"a\nb"`, "\x1b[2J": `"\x1b[2J"`, "\u202etxt": `"\u202etxt"`, "\xff": `"\xff"`, "e\u0301": `"e\u0301"`, `"`: `"\""`,
+	} {
+		if got := Display(path); got != want {
+			t.Errorf("Display(%q) = %s, want %s", path, got, want)
+		}
+	}
+}

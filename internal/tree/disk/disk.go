@@ -91,8 +91,8 @@ type faults []fault
 
 func (f *faults) add(path string, err error) { *f = append(*f, fault{path, err}) }
 
-// settle adds the collisions among entries, which are sorted, and returns them or what
-// is wrong: an error of the system if there is one, else every refusal.
+// settle adds what is wrong with the names of entries, which are sorted, and returns them or
+// what is wrong at all: an error of the system if there is one, else every refusal, once.
 func (f faults) settle(entries []tree.Entry) ([]tree.Entry, error) {
 	var names tree.Names
 	for i := range entries {
@@ -110,7 +110,9 @@ func (f faults) settle(entries []tree.Entry) ([]tree.Entry, error) {
 		if !errors.As(fault.err, &input) {
 			return nil, fault.err
 		}
-		refusals = append(refusals, input)
+		if n := len(refusals); n == 0 || *refusals[n-1] != *input {
+			refusals = append(refusals, input)
+		}
 	}
 	return nil, refusals
 }
@@ -183,14 +185,11 @@ func orRoot(folder string) string {
 }
 
 // admit decides about the entry at path of the given type: read (a file), enter (a
-// folder), neither when it is left out, or why it is refused.
+// folder), neither when it is left out, or why it is refused. The names of files are checked by settle.
 func admit(selector *tree.Selector, path string, mode fs.FileMode) (read, enter bool, err error) {
 	switch {
 	case mode.IsRegular():
-		if selector.Selects(path) {
-			err = tree.CheckName(path)
-			read = err == nil
-		}
+		read = selector.Selects(path)
 	case mode.IsDir():
 		if selector.Enters(path) {
 			err = tree.CheckName(path)

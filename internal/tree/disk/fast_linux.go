@@ -31,7 +31,7 @@ func hashTree(root string, selector *tree.Selector, opts Options, faults *faults
 		return nil
 	}
 	defer unix.Close(fd)
-	p := &pool{root: fd, selector: selector, opts: opts, faults: faults, walked: opts.old}
+	p := &pool{root: fd, selector: selector, opts: opts, faults: faults, walked: opts.old, idle: opts.workers()}
 	if !p.walked {
 		// Old kernels do not have openat2, and some containers forbid it.
 		probe, err := openBeneath(fd, ".")
@@ -64,7 +64,7 @@ type folder struct {
 }
 
 // appendTo appends the files of f in byte order of whole paths: a folder stands where its
-// path followed by a slash does. Files that were refused have no digest and are left out.
+// path followed by a slash does.
 func (f *folder) appendTo(list []tree.Entry) []tree.Entry {
 	folders := f.folders
 	for _, file := range f.files {
@@ -72,9 +72,7 @@ func (f *folder) appendTo(list []tree.Entry) []tree.Entry {
 			list = folders[0].appendTo(list)
 			folders = folders[1:]
 		}
-		if !file.Digest.IsZero() {
-			list = append(list, file)
-		}
+		list = append(list, file)
 	}
 	for _, inner := range folders {
 		list = inner.appendTo(list)
@@ -126,49 +124,18 @@ func (p *pool) fault(path string, err error) {
 	p.mu.Unlock()
 }
 
-// next takes the last job, or a part of it: a batch, or when others have nothing to do
-// an equal share. It reports false when all work is done.
-func (p *pool) next() (job, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	workers := p.opts.workers()
-	for p.idle++; len(p.stack) == 0; p.wake.Wait() {
-		if p.idle == workers {
-			p.wake.Broadcast()
-			return job{}, false
-		}
-	}
-	p.idle--
-	last := len(p.stack) - 1
-	j := p.stack[last]
-	n := batch
-	if p.idle > 0 {
-		n = min(n, max(1, (j.to-j.from)/workers))
-	}
-	if !j.list && j.to-j.from > n {
-		p.stack[last].from += n
-		j.to = j.from + n
-	} else {
-		p.stack = p.stack[:last]
-	}
-	return j, true
-}
-
 type worker struct {
 	*pool
 	hasher
 	folder *folder // open at handle
 	handle int
-	job    job // what is left to do of the batch
+	busy   bool
+	job    job // what is left to do of it
 }
 
 func (w *worker) work() {
 	defer w.leave()
-	for {
-		var ok bool
-		if w.job, ok = w.next(); !ok {
-			return
-		}
+	for w.next() {
 		f := w.job.folder
 		if w.folder != f {
 			w.leave()
@@ -181,6 +148,7 @@ func (w *worker) work() {
 		}
 		if w.job.list {
 			if err := w.list(f); err != nil {
+				f.files, f.folders = nil, nil
 				w.fault(f.path, failed(orRoot(f.path), err))
 			}
 			continue
@@ -197,6 +165,38 @@ func (w *worker) work() {
 			}
 		}
 	}
+}
+
+// next takes the last job, or a part of it: a batch, or when others have nothing to do
+// an equal share. It reports false when all work is done.
+func (w *worker) next() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	workers := w.pool.opts.workers()
+	if w.busy {
+		w.idle++
+	}
+	for w.busy = false; len(w.stack) == 0; w.wake.Wait() {
+		if w.idle == workers {
+			w.wake.Broadcast()
+			return false
+		}
+	}
+	w.busy = true
+	w.idle--
+	last := len(w.stack) - 1
+	w.job = w.stack[last]
+	n := batch
+	if w.idle > 0 {
+		n = min(n, max(1, (w.job.to-w.job.from)/workers))
+	}
+	if !w.job.list && w.job.to-w.job.from > n {
+		w.stack[last].from += n
+		w.job.to = w.job.from + n
+	} else {
+		w.stack = w.stack[:last]
+	}
+	return true
 }
 
 // share gives back the rest of the batch, so that others need not wait for a large file.

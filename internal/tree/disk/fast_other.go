@@ -5,6 +5,7 @@ package disk
 import (
 	"crypto/sha256"
 	"hash"
+	"os"
 
 	"selfsame.dev/selfsame/internal/tree"
 )
@@ -24,5 +25,5 @@ func newHasher(opts Options) hasher {
 }
 
 func (h *hasher) at(name string, entry *tree.Entry) error {
-	return hashFilePlain(entry, name, h.opts, h.hash, h.buf)
+	return hashFilePlain(entry, name, os.Lstat, os.Open, h.opts, h.hash, h.buf)
 }

@@ -80,7 +80,7 @@ func HashFiles(list []File, base string, opts Options) ([]tree.Entry, error) {
 			read := h.at
 			if opts.plain {
 				read = func(name string, entry *tree.Entry) error {
-					return hashFilePlain(entry, name, opts, sha256.New(), h.buf)
+					return hashFilePlain(entry, name, os.Lstat, os.Open, opts, sha256.New(), h.buf)
 				}
 			}
 			for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
@@ -174,10 +174,7 @@ func (s *staging) resolve(base, exec string, hopped bool) (string, error) {
 	if len(elements) > free || !staged(target, exec) {
 		return "", link
 	}
-	if info, err = os.Lstat(target); err != nil || !info.Mode().IsRegular() {
-		return "", link
-	}
-	return target, nil
+	return target, nil // read as any other, so not if it is a link
 }
 
 // folder makes sure that the folder at the beginning of an exec path is no link, or if it
