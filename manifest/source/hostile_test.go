@@ -43,6 +43,7 @@ func TestHostileTrees(t *testing.T) {
 		t.Cleanup(func() { l.Close() })
 	}
 	template, hermes := "profile-template/", "hermes-runtime/"
+	m, _ := leotest.Build(t, leotest.Copy(t, repository))
 	for _, tc := range []struct {
 		name    string
 		at      string
@@ -77,7 +78,6 @@ func TestHostileTrees(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			root := leotest.Copy(t, repository)
-			m, _ := leotest.Build(t, root)
 			at := filepath.Join(root, filepath.FromSlash(leotest.Folder), tc.at)
 			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 				t.Fatal(err)
