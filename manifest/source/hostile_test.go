@@ -140,3 +140,16 @@ func TestLinkedRoots(t *testing.T) {
 		})
 	}
 }
+
+// A file whose content is interpreted must be the one that was hashed.
+func TestChangedWhileRead(t *testing.T) {
+	for _, name := range []string{"profile-template/skills/leo-voice/SKILL.md", "hermes-runtime/selfsame-root.json", "hermes-runtime/venv/pyvenv.cfg",
+		"hermes-runtime/venv/lib/python3.12/site-packages/httpx-0.28.1.dist-info/METADATA"} {
+		root := leotest.Copy(t, repository)
+		_, s := leotest.Build(t, root)
+		edit(t, filepath.Join(root, filepath.FromSlash(leotest.Folder), name), func(s string) string { return s + "\n" })
+		if _, err := manifest.Build(s); err == nil || !strings.Contains(err.Error(), "changed while") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
