@@ -187,7 +187,8 @@ func checkText(key, value string, s shape) error {
 		return &canon.InputError{Key: key, Problem: "is longer than 65536 bytes", Fix: "shorten it"}
 	}
 	for _, r := range value {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == 0xfeff || r == 0x85 || r == 0x2028 || r == 0x2029 {
+		// What YAML does not print raw (1.2, production c-printable), and what it may take for a line break.
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff || r == 0x2028 || r == 0x2029 {
 			return &canon.InputError{Key: key, Problem: fmt.Sprintf("holds the control character U+%04X", r), Fix: "remove it"}
 		}
 	}

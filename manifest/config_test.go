@@ -63,6 +63,8 @@ func TestConfigRefuses(t *testing.T) {
 		{"token in a prompt", with("agent: {system_prompt: 'Use Bearer abcdefghijklmnop.'}"), "agent.system_prompt", "looks like a credential", ""},
 		{"token as an argument", swap("args: [serve]", "args: ['--token', abc]"), "mcp_servers.index.args[0]", "looks like a credential", ""},
 		{"long run", with("timezone: abcdefghij0123456789abcdefghij0123456789"), "timezone", "looks like a credential", ""},
+		{"noncharacter", with(`timezone: "a\uffffb"`), "timezone", "control character U+FFFF", ""},
+		{"C1 control", with(`timezone: "a\x80b"`), "timezone", "control character U+0080", ""},
 		{"control character", with(`timezone: "a\x1bb"`), "timezone", "control character U+001B", ""},
 
 		{"sends", swap("no_send", "all"), "gateway.send_policy", "pins the value no_send", "gateway.send_policy: no_send"},

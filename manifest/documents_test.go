@@ -143,6 +143,51 @@ func TestForgedRows(t *testing.T) {
 	}
 }
 
+// Rows and snapshot are bound to each other, row by row; and no row made in memory, past any schema, is canonical.
+func TestBound(t *testing.T) {
+	snapshot, err := readBack(t, fingerprint(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("../fixtures/working-leo/golden/leo-identity-manifest-v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name    string
+		change  func(d *DatabaseIdentity)
+		problem string
+	}{
+		{"control", func(*DatabaseIdentity) {}, ""},
+		{"other snapshot", func(d *DatabaseIdentity) { d.Snapshot[0]++ }, "names the snapshot"},
+		{"other user", func(d *DatabaseIdentity) { d.Database.User = "postgres" }, "not the database of the fingerprint"},
+		{"statement that the snapshot does not have", func(d *DatabaseIdentity) { d.Rows[1].Statement = "I decide." }, "/rows/1: is not in the fingerprint"},
+		{"row that the snapshot does not have", func(d *DatabaseIdentity) { d.Rows[4].Row = "row-999" }, "/rows/4: is not in the fingerprint"},
+		{"canonical row", func(d *DatabaseIdentity) { d.Rows[0].SourceMode = "canonical" }, "cannot grant itself canonical authority"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m, err := Decode("m.json", data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := m.Identity.Inputs.Rows
+			tc.change(&in.Document)
+			if err := in.Document.Seal(in.Document.Snapshot); err != nil {
+				t.Fatal(err)
+			}
+			if in.SHA256, err = canon.DigestOf(in.Document); err != nil {
+				t.Fatal(err)
+			}
+			if err = in.check(); err == nil {
+				err = in.bound(snapshot)
+			}
+			if (tc.problem == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.problem) {
+				t.Errorf("%v, want %q", err, tc.problem)
+			}
+		})
+	}
+}
+
 // The inventory is that of the source document: every surface once, with the authority it grants.
 func TestInventory(t *testing.T) {
 	authority := map[Surface]Authority{}

@@ -55,11 +55,16 @@ func listing(t *testing.T, dir string) map[string]string {
 func compiled(t *testing.T) (*manifest.Manifest, manifest.Sources, string) {
 	t.Helper()
 	m, s := leotest.Build(t, leotest.Copy(t, repository))
+	return m, s, compile(t, m, s)
+}
+
+func compile(t *testing.T, m *manifest.Manifest, s manifest.Sources) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "profile")
 	if err := profile.Compile(m, s.Template, dir, profile.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	return m, s, dir
+	return dir
 }
 
 // The profile is exactly what the manifest gives, with declared modes whatever the umask; the parts of

@@ -25,6 +25,10 @@ func TestVerify(t *testing.T) {
 		return errors.Join(err, os.WriteFile(at, append(data, ' '), 0o644))
 	}
 	mode := func(m os.FileMode) func(string) error { return func(at string) error { return os.Chmod(at, m) } }
+	m, s, clean := compiled(t)
+	if differences, err := profile.Verify(clean, m); err != nil || len(differences) > 0 {
+		t.Fatalf("control: %v, %v", differences, err)
+	}
 	replaced := func(make func(string) error) func(string) error {
 		return func(at string) error { return errors.Join(os.RemoveAll(at), make(at)) }
 	}
@@ -73,7 +77,7 @@ func TestVerify(t *testing.T) {
 		{"file instead of a folder", "plugins", replaced(file("x")), manifest.Plugins, manifest.Missing, "plugins/leo-reply-guard/plugin.yaml"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			m, _, dir := compiled(t)
+			dir := compile(t, m, s)
 			if err := tc.change(filepath.Join(dir, tc.at)); err != nil {
 				t.Fatal(err)
 			}
@@ -92,11 +96,7 @@ func TestVerify(t *testing.T) {
 			}
 		})
 	}
-	m, _, dir := compiled(t)
-	if differences, err := profile.Verify(dir, m); err != nil || len(differences) > 0 {
-		t.Errorf("control: %v, %v", differences, err)
-	}
-	if _, err := profile.Verify(dir+"-none", m); !errors.Is(err, os.ErrNotExist) {
+	if _, err := profile.Verify(clean+"-none", m); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a profile that is not there: %v", err)
 	}
 }

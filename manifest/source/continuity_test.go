@@ -42,6 +42,11 @@ func put(t *testing.T, file, text string) {
 // Law I3: what is not identity changes nothing in the manifest, not even outside identity.
 func TestContinuityIsNotIdentity(t *testing.T) {
 	planted := leotest.Credentials(t, repository)
+	m, _ := leotest.Build(t, leotest.Copy(t, repository))
+	want, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		name   string
 		change func(t *testing.T, root string)
@@ -125,11 +130,6 @@ func TestContinuityIsNotIdentity(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			root := leotest.Copy(t, repository)
-			m, _ := leotest.Build(t, root)
-			want, err := m.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
 			tc.change(t, root)
 			again, s := leotest.Build(t, root)
 			have, err := again.Encode()

@@ -212,7 +212,6 @@ func TestForgedDocuments(t *testing.T) {
 		{"capture that wrote", func(p source.Paths) string { return p.DatabaseFingerprint }, `"read_only":true`, `"read_only":false`, "read_only"},
 		{"canonical constitution", func(p source.Paths) string { return p.Constitution }, `"label": "synthetic_noncanonical_fixture"`, `"label": "canonical"`, "/label"},
 		{"rows of another database", func(p source.Paths) string { return p.DatabaseIdentity }, `"name":"leo_fixture"`, `"name":"leo_live"`, "not the database of the fingerprint"},
-		{"other snapshot", func(p source.Paths) string { return p.DatabaseIdentity }, `"snapshot_sha256":"`, `"snapshot_sha256":"00`, ""},
 		{"other agent", func(p source.Paths) string { return p.Constitution }, `"agent": "leo"`, `"agent": "mallory"`, "the constitution of"},
 		{"rank twice", func(p source.Paths) string { return p.DatabaseIdentity }, `"rank":2`, `"rank":1`, "same rank"},
 		{"duplicate name", func(p source.Paths) string { return p.Constitution }, `"agent": "leo",`, `"agent": "leo", "agent": "leo",`, "twice"},

@@ -129,7 +129,7 @@ func cleanGit(part, folder string, inputs *tree.Selector) (manifest.Origin, erro
 			dirty = append(dirty, path)
 		}
 	}
-	status, err := git(folder, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignored=traditional", "--no-renames", "--", ".")
+	status, err := git(folder, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignored=traditional", "--no-renames", "--ignore-submodules=none", "--", ".")
 	if err != nil {
 		return out, err
 	}

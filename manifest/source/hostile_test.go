@@ -43,6 +43,7 @@ func TestHostileTrees(t *testing.T) {
 		t.Cleanup(func() { l.Close() })
 	}
 	template, hermes := "profile-template/", "hermes-runtime/"
+	m, _ := leotest.Build(t, leotest.Copy(t, repository))
 	for _, tc := range []struct {
 		name    string
 		at      string
@@ -77,7 +78,6 @@ func TestHostileTrees(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			root := leotest.Copy(t, repository)
-			m, _ := leotest.Build(t, root)
 			at := filepath.Join(root, filepath.FromSlash(leotest.Folder), tc.at)
 			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 				t.Fatal(err)
@@ -138,5 +138,18 @@ func TestLinkedRoots(t *testing.T) {
 				t.Errorf("%v, %v", differences, err)
 			}
 		})
+	}
+}
+
+// A file whose content is interpreted must be the one that was hashed.
+func TestChangedWhileRead(t *testing.T) {
+	for _, name := range []string{"profile-template/skills/leo-voice/SKILL.md", "hermes-runtime/selfsame-root.json", "hermes-runtime/venv/pyvenv.cfg",
+		"hermes-runtime/venv/lib/python3.12/site-packages/httpx-0.28.1.dist-info/METADATA"} {
+		root := leotest.Copy(t, repository)
+		_, s := leotest.Build(t, root)
+		edit(t, filepath.Join(root, filepath.FromSlash(leotest.Folder), name), func(s string) string { return s + "\n" })
+		if _, err := manifest.Build(s); err == nil || !strings.Contains(err.Error(), "changed while") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

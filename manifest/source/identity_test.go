@@ -43,6 +43,7 @@ func surfaceOf(file string) []manifest.Surface {
 		{"leo-database-identity-v1.json", []manifest.Surface{manifest.IdentityRows}},
 		{"evidence/", []manifest.Surface{manifest.IdentityRows}},
 		{"leo-fixed-query-v1.json", nil}, // bound by the canary
+		{"BUILD.bazel", nil},
 	} {
 		if strings.HasPrefix(file, s.prefix) {
 			return s.surfaces
