@@ -35,9 +35,6 @@ func Compile(m *manifest.Manifest, template manifest.Template, target string, o 
 		return err
 	}
 	target = filepath.Clean(target)
-	if err := vacant(target); err != nil {
-		return err
-	}
 	parent := filepath.Dir(target)
 	work, err := os.MkdirTemp(parent, "."+filepath.Base(target)+".*")
 	if err != nil {
@@ -60,30 +57,6 @@ func Compile(m *manifest.Manifest, template manifest.Template, target string, o 
 	}
 	if o.Durable {
 		return atomicfile.SyncDir(parent)
-	}
-	return nil
-}
-
-func vacant(target string) error {
-	info, err := os.Lstat(target)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return occupied(target)
-	}
-	dir, err := os.Open(target)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	if _, err := dir.Readdirnames(1); err == nil {
-		return occupied(target)
-	} else if !errors.Is(err, io.EOF) {
-		return err
 	}
 	return nil
 }
