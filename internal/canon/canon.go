@@ -18,7 +18,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/gowebpki/jcs"
 )
 
 // MaxDepth is how deeply arrays and objects may nest in accepted JSON.
@@ -51,16 +50,11 @@ func Canonicalize(raw []byte) ([]byte, error) {
 	if err := Check(raw); err != nil {
 		return nil, err
 	}
-	// jcs takes only arrays and objects at the top; wrapping serves scalars too.
-	wrapped := make([]byte, 0, len(raw)+2)
-	wrapped = append(wrapped, '[')
-	wrapped = append(wrapped, raw...)
-	wrapped = append(wrapped, ']')
-	out, err := jcs.Transform(wrapped)
-	if err != nil {
-		return nil, &InputError{Problem: err.Error()}
+	out := jsontext.Value(raw).Clone()
+	if err := out.Canonicalize(); err != nil {
+		return nil, inputError(err)
 	}
-	return out[1 : len(out)-1], nil
+	return out, nil
 }
 
 // Check refuses, as an [*InputError] naming the JSON pointer, anything that is not

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/gowebpki/jcs"
 	"pgregory.net/rapid"
 )
 
@@ -143,11 +143,12 @@ func TestCanonicalizeAgreesWithPeer(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Canonicalize(%s): %v", raw, err)
 		}
-		peer := jsontext.Value(raw).Clone()
-		if err := peer.Canonicalize(); err != nil {
+		// The peer takes only arrays and objects at the top.
+		peer, err := jcs.Transform([]byte("[" + string(raw) + "]"))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if string(got) != string(peer) {
+		if "["+string(got)+"]" != string(peer) {
 			t.Fatalf("%s: %s, peer %s", raw, got, peer)
 		}
 		again, err := Canonicalize(got)
