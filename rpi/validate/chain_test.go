@@ -299,6 +299,36 @@ func TestForeignRounds(t *testing.T) {
 	refused(t, "a foreign round", err, "signature")
 }
 
+// A round of one chain does not fit another of the same signer and the same beginning, even
+// where the law would say the same.
+func TestSplicedRounds(t *testing.T) {
+	make := func(legs int) string {
+		dir := begin(t, 3)
+		first := failing(t, "one", map[string]string{"slow": "", "leak": ""})
+		round := []validate.Judgment{first, first}[:legs]
+		for _, legs := range [][]validate.Judgment{round, {failing(t, "two", map[string]string{"leak": ""}, resolves(t, "fix", "two", "slow"))}} {
+			if _, err := validate.Append(dir, keyOf(1), legs); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	one, two := make(1), make(2)
+	for _, dir := range []string{one, two} {
+		if _, err := validate.Replay(dir, "", ""); err != nil {
+			t.Fatal("control:", err)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(one, "round-000001.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Remove(filepath.Join(two, "round-000001.json"))
+	write(t, two, "round-000001.json", string(data))
+	_, err = validate.Replay(two, "", "")
+	refused(t, "a round of another chain", err, "does not follow")
+}
+
 func chainFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	top, err := filepath.Glob(filepath.Join(dir, "*.json"))
