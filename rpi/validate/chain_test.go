@@ -248,11 +248,18 @@ func TestReplayRefusesEveryChange(t *testing.T) {
 		t.Fatal("control: the restored chain does not replay:", err)
 	}
 
+	object := files[len(files)-1]
+	data, _ := os.ReadFile(object)
+	restore(object, bytes.Replace(data, []byte("1"), []byte("2"), 1))
+	_, err = validate.Replay(dir, "", "")
+	refused(t, "a changed object", err, "not those of its name")
+	restore(object, data)
+
 	swap(t, dir, "round-000000.json", "round-000001.json")
 	broken("two rounds swapped")
 	swap(t, dir, "round-000000.json", "round-000001.json")
 	last := filepath.Join(dir, "round-000002.json")
-	data, _ := os.ReadFile(last)
+	data, _ = os.ReadFile(last)
 	restore(filepath.Join(dir, "round-000003.json"), data)
 	broken("a round twice")
 	_ = os.Remove(filepath.Join(dir, "round-000003.json"))
@@ -297,6 +304,71 @@ func TestForeignRounds(t *testing.T) {
 	}
 	_, err = validate.Replay(dir, "", "")
 	refused(t, "a foreign round", err, "signature")
+}
+
+// The signer cannot sign another end than the one the law derives.
+func TestSignedLie(t *testing.T) {
+	dir := begin(t, 3)
+	if _, err := validate.Append(dir, keyOf(1), []validate.Judgment{failing(t, "one", map[string]string{"slow": ""})}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "round-000000.json")
+	resign := func(from, to string) {
+		t.Helper()
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var entry map[string]any
+		if err := canon.Decode(raw, &entry); err != nil {
+			t.Fatal(err)
+		}
+		body, err := canon.Marshal(entry["body"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := []byte(strings.Replace(string(body), from, to, 1))
+		signature := hex.EncodeToString(ed25519.Sign(keyOf(1), append([]byte(validate.RoundFormat+"\n"), changed...)))
+		_ = os.Remove(path)
+		write(t, dir, filepath.Base(path), `{"body":`+string(changed)+`,"signature":"`+signature+`"}`)
+	}
+	resign("x", "x")
+	if _, err := validate.Replay(dir, "", ""); err != nil {
+		t.Fatal("control: the same body signed again:", err)
+	}
+	resign(`"stop_reason":"not_converged"`, `"stop_reason":"converged"`)
+	_, err := validate.Replay(dir, "", "")
+	refused(t, "a signed lie", err, "the law says")
+}
+
+// A round of one chain does not fit another of the same signer and the same beginning, even
+// where the law would say the same.
+func TestSplicedRounds(t *testing.T) {
+	make := func(legs int) string {
+		dir := begin(t, 3)
+		first := failing(t, "one", map[string]string{"slow": "", "leak": ""})
+		round := []validate.Judgment{first, first}[:legs]
+		for _, legs := range [][]validate.Judgment{round, {failing(t, "two", map[string]string{"leak": ""}, resolves(t, "fix", "two", "slow"))}} {
+			if _, err := validate.Append(dir, keyOf(1), legs); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	one, two := make(1), make(2)
+	for _, dir := range []string{one, two} {
+		if _, err := validate.Replay(dir, "", ""); err != nil {
+			t.Fatal("control:", err)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(one, "round-000001.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Remove(filepath.Join(two, "round-000001.json"))
+	write(t, two, "round-000001.json", string(data))
+	_, err = validate.Replay(two, "", "")
+	refused(t, "a round of another chain", err, "does not follow")
 }
 
 func chainFiles(t *testing.T, dir string) []string {

@@ -222,7 +222,7 @@ func TestAnyChangeMovesTheSubject(t *testing.T) {
 		"deletion": func(dir, _ string) { must(os.Remove(filepath.Join(dir, "run.sh"))) },
 		"link target": func(dir, _ string) {
 			must(os.Remove(filepath.Join(dir, "link")))
-			must(os.Symlink("run.sh", filepath.Join(dir, "link")))
+			must(os.Symlink("src/x.txt", filepath.Join(dir, "link")))
 		},
 		"link to file": func(dir, _ string) { must(os.Remove(filepath.Join(dir, "link"))); write(t, dir, "link", "src/a.txt") },
 		"base":         func(_, base string) { write(t, base, "src/b.txt", "beta 0") },

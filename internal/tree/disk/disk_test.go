@@ -452,7 +452,7 @@ func TestSettle(t *testing.T) {
 	refused := faults{{"d", changed("d")}, {"b", changed("b")}, {"d", changed("d")}}
 	_, err := refused.settle(nil)
 	wantRefusals(t, err, "b: changed while it was read", "d: changed while it was read")
-	_, err = append(refused, fault{"c", failed("c", &fs.PathError{Op: "open", Path: "/root/c", Err: unix.EIO})}).settle(nil)
+	_, err = append(refused, fault{"c", failed("c", &fs.PathError{Op: "open", Path: "/above/c", Err: unix.EIO})}).settle(nil)
 	var input *canon.InputError
 	if errors.As(err, &input) || !errors.Is(err, unix.EIO) || err.Error() != "read c: input/output error" {
 		t.Errorf("an error of the system becomes %v", err)
