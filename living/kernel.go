@@ -144,7 +144,7 @@ func (k *Kernel) take(state *State, raw []byte, number int64) (*Result, error) {
 		out.Delta = newDelta(state.Document.owner, nil)
 	}
 	result := &Result{Turn: out.Turn, Admitted: out.Delta.Len(), Refused: out.Refused}
-	return result, k.persist(result, func(state *State) (*Document, *Record, error) {
+	return result, k.persist(result, state, func(state *State) (*Document, *Record, error) {
 		if err := pinned(state.Document, k.Baseline); err != nil {
 			return nil, nil, err
 		}
@@ -173,7 +173,7 @@ func (k *Kernel) take(state *State, raw []byte, number int64) (*Result, error) {
 // Restore writes the content of an earlier version as a new one.
 func (k *Kernel) Restore(version int64) (*Result, error) {
 	result := &Result{}
-	return result, k.persist(result, func(state *State) (*Document, *Record, error) {
+	return result, k.persist(result, nil, func(state *State) (*Document, *Record, error) {
 		earlier, err := k.Store.Version(state.Document.owner, version)
 		if err != nil {
 			return nil, nil, err
@@ -192,7 +192,7 @@ func (k *Kernel) Restore(version int64) (*Result, error) {
 // Rebase pins the profile to the kernel's baseline.
 func (k *Kernel) Rebase() (*Result, error) {
 	result := &Result{}
-	return result, k.persist(result, func(state *State) (*Document, *Record, error) {
+	return result, k.persist(result, nil, func(state *State) (*Document, *Record, error) {
 		at := k.Now()
 		doc, mod, err := Rebase(state.Document, k.Baseline, at)
 		if err != nil || mod == nil {
@@ -206,11 +206,14 @@ func (k *Kernel) Rebase() (*Result, error) {
 
 // persist makes a record on the newest state and commits it, again when another writer
 // came first. Merge being a join, a second attempt cannot spoil the first.
-func (k *Kernel) persist(result *Result, step func(*State) (*Document, *Record, error)) error {
+// state is where to begin, nil for what is stored now.
+func (k *Kernel) persist(result *Result, state *State, step func(*State) (*Document, *Record, error)) error {
 	for attempt := 0; ; attempt++ {
-		state, err := k.Store.Load(k.Baseline.owner)
-		if err != nil {
-			return err
+		if state == nil || attempt > 0 {
+			var err error
+			if state, err = k.Store.Load(k.Baseline.owner); err != nil {
+				return err
+			}
 		}
 		doc, rec, err := step(state)
 		if err != nil {
