@@ -33,7 +33,7 @@ const (
 	lockWait = 30 * time.Second
 	// snapshotEvery is how many versions lie between two stored documents: showing one
 	// replays at most that many changes.
-	snapshotEvery = 128
+	snapshotEvery = 64
 )
 
 // What a database holds.

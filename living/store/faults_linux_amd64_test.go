@@ -59,6 +59,9 @@ func TestFaultsAtEveryWrite(t *testing.T) {
 			t.Fatalf("control: version %d", want.Version)
 		}
 		for _, f := range faults {
+			if start.turns == 0 && !f.kill && !f.onwards {
+				continue // a creation has many calls; what differs in the others is the commit's
+			}
 			t.Run(start.name+"/"+f.name, func(t *testing.T) {
 				outcomes := map[int64]int{}
 				n := 0

@@ -368,7 +368,7 @@ func TestVerifyLog(t *testing.T) {
 			t.Errorf("%s: accepted as %+v", name, got)
 		}
 	}
-	for at := range log {
+	for at := 0; at < len(log); at += 3 {
 		bad := bytes.Clone(log)
 		bad[at] ^= 1
 		if VerifyContinues(s.keys, bad, head) == nil {
