@@ -22,11 +22,11 @@ const (
 	OverLimit             Reason = "over_limit"
 )
 
-// Refusal is one refused claim (or, if Claims is greater than 1, a report refused
-// whole): its position in the report, what it said, and why it was not admitted.
+// Refusal is one refused claim, or, without axis and value, a report refused whole: its
+// position in the report, what it said, and why it was not admitted.
 type Refusal struct {
 	Axis     string `json:"axis"`
-	Claims   int64  `json:"claims"`
+	Claims   int64  `json:"claims"` // how many it covers; 0 if the report was not read so far
 	Detail   string `json:"detail"`
 	Position int64  `json:"position"`
 	Reason   Reason `json:"reason"`
@@ -51,9 +51,10 @@ func Capture(doc *Document, base *Baseline, raw []byte) (*Outcome, error) {
 	if err := pinned(doc, base); err != nil {
 		return nil, err
 	}
-	out := &Outcome{Delta: newDelta(doc.owner, nil)}
+	turn := int64(0)
 	whole := func(reason Reason, claims int, format string, args ...any) (*Outcome, error) {
-		out.Refused = []Refusal{{Claims: int64(claims), Reason: reason, Detail: fmt.Sprintf(format, args...)}}
+		out := refusedWhole(doc, int64(claims), reason, fmt.Sprintf(format, args...))
+		out.Turn = turn
 		return out, nil
 	}
 	if n := int64(len(raw)); n > doc.limits.ReportBytes {
@@ -66,7 +67,7 @@ func Capture(doc *Document, base *Baseline, raw []byte) (*Outcome, error) {
 	if r.Owner != doc.owner {
 		return nil, refuse("/owner", fmt.Sprintf("the report is for %q, the profile is %q", r.Owner, doc.owner), "send it to its own owner")
 	}
-	out.Turn = r.Turn
+	turn = r.Turn
 	last := doc.LastTurn()
 	switch n := len(r.Claims); {
 	case int64(n) > doc.limits.DeltaFacts:
@@ -80,6 +81,7 @@ func Capture(doc *Document, base *Baseline, raw []byte) (*Outcome, error) {
 	for i := range r.Evidence {
 		c.evidence[r.Evidence[i].Name] = &r.Evidence[i]
 	}
+	out := &Outcome{Turn: turn}
 	admitted := map[string][]*Fact{}
 	for i, raw := range r.Claims {
 		axis, f, refusal := c.claim(int64(i), raw)
@@ -91,6 +93,11 @@ func Capture(doc *Document, base *Baseline, raw []byte) (*Outcome, error) {
 	}
 	out.Delta = newDelta(doc.owner, admitted)
 	return out, nil
+}
+
+// refusedWhole is the outcome of a report that admits nothing, for one reason.
+func refusedWhole(doc *Document, claims int64, reason Reason, detail string) *Outcome {
+	return &Outcome{Delta: newDelta(doc.owner, nil), Refused: []Refusal{{Claims: claims, Reason: reason, Detail: detail}}}
 }
 
 type capturer struct {

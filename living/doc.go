@@ -106,6 +106,15 @@ func (d *Document) BaselineDigest() canon.Digest { return d.baseline }
 // Limits returns the limits that the baseline declared.
 func (d *Document) Limits() Limits { return d.limits }
 
+// AxisNames returns the names of the axes, sorted.
+func (d *Document) AxisNames() []string {
+	names := make([]string, len(d.axes))
+	for i, a := range d.axes {
+		names[i] = a.name
+	}
+	return names
+}
+
 // Axes returns the declared axes by name.
 func (d *Document) Axes() map[string]Axis {
 	axes := make(map[string]Axis, len(d.axes))

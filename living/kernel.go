@@ -136,12 +136,13 @@ func (k *Kernel) take(state *State, raw []byte, number int64) (*Result, error) {
 	var input *canon.InputError
 	switch {
 	case errors.As(err, &input):
-		out = &Outcome{Delta: newDelta(state.Document.owner, nil), Refused: []Refusal{{Claims: 1, Reason: Malformed, Detail: excerpt(input.Error())}}}
+		out = refusedWhole(state.Document, 0, Malformed, excerpt(input.Error()))
 	case err != nil:
 		return nil, err
 	case number != 0 && out.Turn != 0 && out.Turn != number:
-		out.Refused = []Refusal{{Claims: out.Delta.Len() + int64(len(out.Refused)), Reason: OtherTurn, Detail: fmt.Sprintf("the report is of turn %d, this is turn %d", out.Turn, number)}}
-		out.Delta = newDelta(state.Document.owner, nil)
+		claims, of := out.Delta.Len()+int64(len(out.Refused)), out.Turn
+		out = refusedWhole(state.Document, claims, OtherTurn, fmt.Sprintf("the report is of turn %d, this is turn %d", of, number))
+		out.Turn = of
 	}
 	result := &Result{Turn: out.Turn, Admitted: out.Delta.Len(), Refused: out.Refused}
 	return result, k.persist(result, state, func(state *State) (*Document, *Record, error) {

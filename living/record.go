@@ -3,6 +3,7 @@ package living
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"selfsame.dev/selfsame/internal/canon"
@@ -46,6 +47,31 @@ type Record struct {
 
 // Bytes returns the canonical bytes of the record: what the log hashes.
 func (r *Record) Bytes() ([]byte, error) { return canon.Marshal(r) }
+
+// Placed is a fact and its axis.
+type Placed struct {
+	Axis string
+	Fact *Fact
+}
+
+// Facts returns the facts that the record admits, in the order of the report.
+func (r *Record) Facts() ([]Placed, error) {
+	if r.Delta == nil {
+		return nil, nil
+	}
+	delta, err := DecodeDelta(r.Delta, Limits{DeltaFacts: maxCap, FactBytes: maxBytes})
+	if err != nil {
+		return nil, err
+	}
+	var facts []Placed
+	for _, name := range sortedKeys(delta.axes) {
+		for _, f := range delta.axes[name] {
+			facts = append(facts, Placed{name, f})
+		}
+	}
+	slices.SortStableFunc(facts, func(a, b Placed) int { return compareFacts(a.Fact, b.Fact) })
+	return facts, nil
+}
 
 // Tail is the end of a log: how many records it has and the digest of the last.
 type Tail struct {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -10,8 +9,12 @@ import (
 	"selfsame.dev/selfsame/living"
 )
 
+// AuditFormat names the form of an audit's result.
+const AuditFormat = "living-audit.v1"
+
 // Audit is what reading a whole log found out.
 type Audit struct {
+	Format         string       `json:"format"` // living-audit.v1
 	Owner          string       `json:"owner"`
 	Records        int64        `json:"records"`
 	Version        int64        `json:"version"`
@@ -40,7 +43,7 @@ func audit(records func(visit func(raw []byte) error) error, visited func(*livin
 		if doc := a.kept[version]; doc != nil {
 			return doc, nil
 		}
-		return nil, fmt.Errorf("version %d never was", version)
+		return nil, unproven("version %d never was", version)
 	}
 	err := records(func(raw []byte) error {
 		if rec, err := living.DecodeRecord(raw); err == nil && rec.RestoredVersion != nil {
@@ -55,7 +58,7 @@ func audit(records func(visit func(raw []byte) error) error, visited func(*livin
 		return nil, err
 	}
 	if a.replay.Document == nil {
-		return nil, errors.New("the log is empty")
+		return nil, unproven("the log is empty")
 	}
 	return a, nil
 }
@@ -89,14 +92,14 @@ func (a *auditor) result(head tlog.Tree) (*Audit, error) {
 		return nil, err
 	}
 	if head.N != a.tree.n {
-		return nil, fmt.Errorf("the log has %d records, its signed head %d", a.tree.n, head.N)
+		return nil, unproven("the log has %d records, its signed head %d", a.tree.n, head.N)
 	}
 	if head.Hash != root {
-		return nil, fmt.Errorf("the records give the root %s, signed is %s", root, head.Hash)
+		return nil, unproven("the records give the root %s, signed is %s", root, head.Hash)
 	}
 	doc := a.replay.Document
 	return &Audit{
-		Owner: doc.Owner(), Records: a.tree.n, Version: doc.Version(), DocumentSHA256: doc.Digest(),
+		Format: AuditFormat, Owner: doc.Owner(), Records: a.tree.n, Version: doc.Version(), DocumentSHA256: doc.Digest(),
 		ContentSHA256: doc.ContentDigest(), Root: canon.Digest(root), Document: doc,
 	}, nil
 }
@@ -180,7 +183,7 @@ func VerifyLog(keys Keys, log, signed []byte) (*Audit, error) {
 		return nil, err
 	}
 	if want, err := OwnerKey(result.Owner); err != nil || want != key {
-		return nil, fmt.Errorf("the log is of %q, the head is of %s", result.Owner, key)
+		return nil, unproven("the log is of %q, the head is of %s", result.Owner, key)
 	}
 	return result, nil
 }
@@ -197,10 +200,10 @@ func VerifyContinues(keys Keys, log, older []byte) error {
 		return err
 	}
 	if tree.n < old.N {
-		return fmt.Errorf("the log has %d records, the older head was signed for %d", tree.n, old.N)
+		return unproven("the log has %d records, the older head was signed for %d", tree.n, old.N)
 	}
 	if root, err := tree.root(old.N); err != nil || root != old.Hash {
-		return fmt.Errorf("the first %d records are not those that the older head was signed for", old.N)
+		return unproven("the first %d records are not those that the older head was signed for", old.N)
 	}
 	return nil
 }
@@ -210,7 +213,7 @@ func lines(log []byte, visit func([]byte) error) error {
 	for len(log) > 0 {
 		line, rest, found := bytes.Cut(log, []byte("\n"))
 		if !found {
-			return errors.New("the log's last line is cut short")
+			return unproven("the log's last line is cut short")
 		}
 		if err := visit(line); err != nil {
 			return err

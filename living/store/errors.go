@@ -70,6 +70,13 @@ func (e *BusyError) Error() string { return e.Path + ": another process holds th
 // Hint says what to do.
 func (e *BusyError) Hint() string { return "try again when it is done" }
 
+// ProofError says that a head, a log or a proof does not verify.
+type ProofError struct{ Problem string }
+
+func (e *ProofError) Error() string { return e.Problem }
+
+func unproven(format string, args ...any) error { return &ProofError{fmt.Sprintf(format, args...)} }
+
 // Failed reports whether err is a failed verification, rather than bad input or a
 // broken environment.
 func Failed(err error) bool {
@@ -77,6 +84,7 @@ func Failed(err error) bool {
 	var rollback *RollbackError
 	var stale *StaleError
 	var history *living.HistoryError
+	var proof *ProofError
 	var drift *living.BaselineDriftError
-	return errors.As(err, &corrupt) || errors.As(err, &rollback) || errors.As(err, &stale) || errors.As(err, &history) || errors.As(err, &drift)
+	return errors.As(err, &corrupt) || errors.As(err, &rollback) || errors.As(err, &stale) || errors.As(err, &history) || errors.As(err, &proof) || errors.As(err, &drift)
 }

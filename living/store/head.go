@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 	"selfsame.dev/selfsame/internal/atomicfile"
+	"selfsame.dev/selfsame/internal/canon"
 )
 
 // KeyName names the keys that sign heads.
@@ -39,27 +40,27 @@ func (k Keys) signHead(key string, tree tlog.Tree) ([]byte, error) {
 func (k Keys) OpenHead(signed []byte) (key string, tree tlog.Tree, err error) {
 	n, err := note.Open(signed, note.VerifierList(k.Verifier))
 	if err != nil {
-		return "", tree, fmt.Errorf("signed head: %w", err)
+		return "", tree, unproven("signed head: %v", err)
 	}
 	// note.Open skips what it does not know and forgives loose base64: one head, one form.
 	if len(n.Sigs) != 1 || len(n.UnverifiedSigs) != 0 {
-		return "", tree, errors.New("signed head: want exactly one signature")
+		return "", tree, unproven("signed head: want exactly one signature")
 	}
 	if _, err := base64.StdEncoding.Strict().DecodeString(n.Sigs[0].Base64); err != nil {
-		return "", tree, fmt.Errorf("signed head: signature: %w", err)
+		return "", tree, unproven("signed head: signature: %v", err)
 	}
 	lines := strings.Split(n.Text, "\n")
 	if len(lines) != 4 || lines[3] != "" {
-		return "", tree, errors.New("signed head: want the three lines origin, size and root")
+		return "", tree, unproven("signed head: want the three lines origin, size and root")
 	}
 	key, found := strings.CutPrefix(lines[0], "selfsame living/")
 	size, err := strconv.ParseInt(lines[1], 10, 64)
 	if !found || err != nil || size < 0 || strconv.FormatInt(size, 10) != lines[1] {
-		return "", tree, errors.New("signed head: bad origin or size")
+		return "", tree, unproven("signed head: bad origin or size")
 	}
 	root, err := base64.StdEncoding.Strict().DecodeString(lines[2])
 	if err != nil || len(root) != tlog.HashSize {
-		return "", tree, errors.New("signed head: bad root")
+		return "", tree, unproven("signed head: bad root")
 	}
 	tree.N = size
 	copy(tree.Hash[:], root)
@@ -70,7 +71,7 @@ func (k Keys) OpenHead(signed []byte) (key string, tree tlog.Tree, err error) {
 func (k Keys) headOf(key string, signed []byte) (tlog.Tree, error) {
 	of, tree, err := k.OpenHead(signed)
 	if err == nil && of != key {
-		err = fmt.Errorf("signed head: it is of another log, %s", of)
+		err = unproven("signed head: it is of another log, %s", of)
 	}
 	return tree, err
 }
@@ -87,10 +88,8 @@ func CreateKeys(dir string, random io.Reader) (Keys, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return Keys{}, err
 	}
-	var keys Keys
-	return keys, locked(filepath.Join(dir, "lock"), func() error {
-		var err error
-		if keys, err = ReadKeys(dir); !errors.Is(err, os.ErrNotExist) {
+	err := locked(filepath.Join(dir, "lock"), func() error {
+		if _, err := os.Lstat(filepath.Join(dir, signerFile)); !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		secret, public, err := note.GenerateKey(random, KeyName)
@@ -101,36 +100,44 @@ func CreateKeys(dir string, random io.Reader) (Keys, error) {
 		if err := atomicfile.Write(filepath.Join(dir, verifierFile), []byte(public+"\n"), 0o644); err != nil {
 			return err
 		}
-		if err := atomicfile.Write(filepath.Join(dir, signerFile), []byte(secret+"\n"), 0o600); err != nil {
-			return err
-		}
-		keys, err = ReadKeys(dir)
-		return err
+		return atomicfile.Write(filepath.Join(dir, signerFile), []byte(secret+"\n"), 0o600)
 	})
+	if err != nil {
+		return Keys{}, err
+	}
+	return ReadKeys(dir)
 }
 
-// ReadKeys reads the keys of a store's folder.
+// ReadKeys reads the keys of a store's folder. A store whose signing key is kept away
+// has no Signer and is for reading.
 func ReadKeys(dir string) (Keys, error) {
-	secret, err := os.ReadFile(filepath.Join(dir, signerFile))
+	keys, err := ReadVerifier(filepath.Join(dir, verifierFile))
 	if err != nil {
 		return Keys{}, err
 	}
-	signer, err := note.NewSigner(string(bytes.TrimSpace(secret)))
-	if err != nil {
-		return Keys{}, fmt.Errorf("%s: %w", filepath.Join(dir, signerFile), err)
+	path := filepath.Join(dir, signerFile)
+	secret, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return keys, nil
 	}
-	public, err := os.ReadFile(filepath.Join(dir, verifierFile))
 	if err != nil {
 		return Keys{}, err
 	}
-	verifier, err := ParseVerifier(string(public))
-	if err != nil {
-		return Keys{}, fmt.Errorf("%s: %w", filepath.Join(dir, verifierFile), err)
+	if keys.Signer, err = note.NewSigner(string(bytes.TrimSpace(secret))); err != nil {
+		return Keys{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return Keys{signer, verifier}, nil
+	return keys, nil
 }
 
-// ParseVerifier reads the text form of a public key (golang.org/x/mod/sumdb/note).
-func ParseVerifier(text string) (note.Verifier, error) {
-	return note.NewVerifier(strings.TrimSpace(text))
+// ReadVerifier reads a public key (the text form of golang.org/x/mod/sumdb/note).
+func ReadVerifier(path string) (Keys, error) {
+	public, err := os.ReadFile(path)
+	if err != nil {
+		return Keys{}, err
+	}
+	verifier, err := note.NewVerifier(string(bytes.TrimSpace(public)))
+	if err != nil {
+		return Keys{}, &canon.InputError{File: path, Problem: err.Error(), Fix: "give the store's " + verifierFile}
+	}
+	return Keys{Verifier: verifier}, nil
 }

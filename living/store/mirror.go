@@ -16,11 +16,13 @@ import (
 // MirrorFormat names the form of a mirror's description.
 const MirrorFormat = "living-mirror.v1"
 
-// The files of a mirror, beside headFile.
+// MirrorFile describes a mirror; a folder that has one is a mirror.
+const MirrorFile = "mirror.json"
+
+// The other files of a mirror, beside headFile.
 const (
 	documentFile = "document.json"
 	logFile      = "log.jsonl" // one record a line
-	mirrorFile   = "mirror.json"
 )
 
 // Snapshot describes a mirror: what it shows, and when it was taken.
@@ -57,7 +59,7 @@ func (s *Authoritative) Mirror(owner, dir string, at living.Instant) (*Snapshot,
 			DocumentSHA256: canon.Sum(files[documentFile]), HeadSHA256: canon.Sum(files[headFile]), LogSHA256: canon.Sum(files[logFile]),
 			Format: MirrorFormat, Owner: owner, Records: v.tree.N, TakenAt: at, Version: v.last.Version,
 		}
-		files[mirrorFile], err = canon.Marshal(snapshot)
+		files[MirrorFile], err = canon.Marshal(snapshot)
 		return err
 	})
 	if err != nil {
@@ -102,15 +104,15 @@ func OpenMirror(dir string, keys Keys) (*Mirror, error) {
 	altered := func(name, format string, args ...any) (*Mirror, error) {
 		return nil, &CorruptError{filepath.Join(dir, name), fmt.Sprintf(format, args...)}
 	}
-	described, err := os.ReadFile(filepath.Join(dir, mirrorFile))
+	described, err := os.ReadFile(filepath.Join(dir, MirrorFile))
 	if err != nil {
 		return nil, err
 	}
 	if err := canon.Decode(described, &m.snapshot); err != nil {
-		return altered(mirrorFile, "%v", err)
+		return altered(MirrorFile, "%v", err)
 	}
 	if m.snapshot.Format != MirrorFormat {
-		return altered(mirrorFile, "the format is %q", m.snapshot.Format)
+		return altered(MirrorFile, "the format is %q", m.snapshot.Format)
 	}
 	files := map[string][]byte{}
 	for name, want := range map[string]canon.Digest{documentFile: m.snapshot.DocumentSHA256, headFile: m.snapshot.HeadSHA256, logFile: m.snapshot.LogSHA256} {
@@ -133,7 +135,7 @@ func OpenMirror(dir string, keys Keys) (*Mirror, error) {
 		return altered(documentFile, "the log leads to %s, the document is %s", m.result.DocumentSHA256, m.snapshot.DocumentSHA256)
 	}
 	if m.result.Owner != m.snapshot.Owner || m.result.Records != m.snapshot.Records || m.result.Version != m.snapshot.Version {
-		return altered(mirrorFile, "it describes version %d of %q with %d records, the log has version %d of %q with %d",
+		return altered(MirrorFile, "it describes version %d of %q with %d records, the log has version %d of %q with %d",
 			m.snapshot.Version, m.snapshot.Owner, m.snapshot.Records, m.result.Version, m.result.Owner, m.result.Records)
 	}
 	return m, nil

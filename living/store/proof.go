@@ -86,13 +86,13 @@ func CheckProof(keys Keys, raw []byte) (*living.Record, error) {
 		return nil, err
 	}
 	if rec.Owner != p.Owner {
-		return nil, fmt.Errorf("the record is of %q", rec.Owner)
+		return nil, unproven("the record is of %q", rec.Owner)
 	}
 	if rec.Sequence < 0 || rec.Sequence >= tree.N {
-		return nil, fmt.Errorf("the log has %d records, and no record %d", tree.N, rec.Sequence)
+		return nil, unproven("the log has %d records, and no record %d", tree.N, rec.Sequence)
 	}
 	if err := tlog.CheckRecord(treeHashes(p.Inclusion), tree.N, tree.Hash, rec.Sequence, tlog.RecordHash(p.Record)); err != nil {
-		return nil, fmt.Errorf("inclusion of record %d: %w", rec.Sequence, err)
+		return nil, unproven("inclusion of record %d: %v", rec.Sequence, err)
 	}
 	if p.OlderHead == "" {
 		return rec, nil
@@ -102,10 +102,10 @@ func CheckProof(keys Keys, raw []byte) (*living.Record, error) {
 		return nil, err
 	}
 	if old.N < 1 || old.N > tree.N {
-		return nil, fmt.Errorf("the older head has %d records, the log %d", old.N, tree.N)
+		return nil, unproven("the older head has %d records, the log %d", old.N, tree.N)
 	}
 	if err := tlog.CheckTree(treeHashes(p.Consistency), tree.N, tree.Hash, old.N, old.Hash); err != nil {
-		return nil, fmt.Errorf("consistency with the older head: %w", err)
+		return nil, unproven("consistency with the older head: %v", err)
 	}
 	return rec, nil
 }

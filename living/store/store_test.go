@@ -480,7 +480,7 @@ func TestMirrorSaysWhenItIsAlteredOrStale(t *testing.T) {
 		t.Errorf("the head of a fork: %v", err)
 	}
 
-	for _, name := range []string{documentFile, logFile, headFile, mirrorFile} {
+	for _, name := range []string{documentFile, logFile, headFile, MirrorFile} {
 		path := filepath.Join(m.dir, name)
 		clean, err := os.ReadFile(path)
 		if err != nil {
@@ -491,7 +491,7 @@ func TestMirrorSaysWhenItIsAlteredOrStale(t *testing.T) {
 			bad := bytes.Clone(clean)
 			bad[random.IntN(len(bad))] ^= byte(1 + random.IntN(255))
 			write(t, path, bad)
-			if name == mirrorFile {
+			if name == MirrorFile {
 				// taken_at alone is the mirror's own word; everything else is checked.
 				if got, err := OpenMirror(m.dir, s.keys); err == nil && got.snapshot.DocumentSHA256 != m.snapshot.DocumentSHA256 {
 					t.Fatalf("%s altered: accepted", name)
@@ -521,7 +521,7 @@ func TestMirrorSaysWhenItIsAlteredOrStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(m.dir, documentFile), old.Bytes())
-	write(t, filepath.Join(m.dir, mirrorFile), raw)
+	write(t, filepath.Join(m.dir, MirrorFile), raw)
 	var corrupt *CorruptError
 	if _, err := OpenMirror(m.dir, s.keys); !errors.As(err, &corrupt) {
 		t.Errorf("an old document under new digests: %v", err)

@@ -36,6 +36,7 @@ type cli struct {
 	Profile  profileCommands  `cmd:"" help:"Compile what a manifest pins into an empty folder."`
 	Canary   canaryCommands   `cmd:"" help:"Prove that an agent is the same after a restart."`
 	Rpi      rpiCommands      `cmd:"" help:"Judge whether a repair converged."`
+	Living   livingCommands   `cmd:"" help:"Keep memory that grows only from same-turn evidence."`
 }
 
 // streams are what a command may write to and read from.
