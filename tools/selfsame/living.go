@@ -31,6 +31,7 @@ type livingCommands struct {
 	Mirror  livingMirror  `cmd:"" help:"Write a read-only snapshot."`
 	Prove   livingProve   `cmd:"" help:"Prove that a record is in the log, and that the log only grew since an older head."`
 	Verify  livingVerify  `cmd:"" help:"Verify a store, a mirror, an exported log or a proof."`
+	Catalog livingCatalog `cmd:"" help:"Lay a test run beside the records of the living profile: the evidence of their check."`
 	Replay  livingReplay  `cmd:"" help:"Replay turn reports in order, in other orders and doubled, and compare the content."`
 }
 

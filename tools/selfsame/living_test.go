@@ -14,6 +14,7 @@ import (
 
 	"selfsame.dev/selfsame/internal/canon"
 	"selfsame.dev/selfsame/living"
+	"selfsame.dev/selfsame/living/catalog"
 	"selfsame.dev/selfsame/schemas"
 )
 
@@ -266,6 +267,35 @@ func TestLivingReplay(t *testing.T) {
 	livingWant(t, 1, "replay", base, expect, h[0], h[1]) // control: part of the history
 	livingWant(t, 4, "replay", base, "/nonexistent")
 	livingWant(t, 3, "replay", "--baseline="+h[0])
+}
+
+func TestLivingCatalog(t *testing.T) {
+	statement, err := catalog.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var run strings.Builder
+	for _, test := range statement.Tests() {
+		pkg, name, _ := strings.Cut(test, ".")
+		fmt.Fprintf(&run, "{\"Action\":\"pass\",\"Package\":\"selfsame.dev/selfsame/%s\",\"Test\":%q}\n", pkg, name)
+	}
+	path := filepath.Join(t.TempDir(), "run")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(run.String())
+	if out := livingWant(t, 0, "catalog", "--results="+path); !strings.Contains(out, "authority: ") || !strings.Contains(out, "pass  living.TestSeedIsAnOverlay") {
+		t.Errorf("%s", out)
+	}
+	jsonLines(t, "living-evidence.v1", livingWant(t, 0, "catalog", "--results="+path, "--json"))
+	write(strings.Replace(run.String(), `"pass"`, `"fail"`, 1))
+	livingWant(t, 1, "catalog", "--results="+path)
+	write("")
+	if out := livingWant(t, 1, "catalog", "--results="+path); !strings.Contains(out, "not run  living.TestSeedIsAnOverlay") {
+		t.Errorf("%s", out)
+	}
 }
 
 func TestLivingRefusesBadInput(t *testing.T) {
