@@ -55,7 +55,7 @@ type Reverify struct {
 // Compose projects a document to its compact view, at most the document's view_bytes
 // long in canonical form.
 func Compose(doc *Document) (*View, error) {
-	view := &View{Axes: map[string]ViewAxis{}, Disclosure: disclosed, Format: ViewFormat, Owner: doc.owner}
+	view := EmptyView(doc.owner)
 	type place struct {
 		axis string
 		fact *Fact
@@ -102,6 +102,11 @@ func Compose(doc *Document) (*View, error) {
 		view.Axes[name] = va
 	}
 	return view, nil
+}
+
+// EmptyView is the view of an owner of whom nothing is remembered yet.
+func EmptyView(owner string) *View {
+	return &View{Axes: map[string]ViewAxis{}, Disclosure: disclosed, Format: ViewFormat, Owner: owner}
 }
 
 func state(f *Fact) Statement {

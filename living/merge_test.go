@@ -295,6 +295,28 @@ func BenchmarkMerge20Into10000(b *testing.B) {
 	}
 }
 
+// The cost of a merge depends on the document, not on how it came to be.
+func TestMergeCostIsIndependentOfHistory(t *testing.T) {
+	cost := func(history int64) float64 {
+		doc := fill(t, 500)
+		fact := func(turn int64) *Delta {
+			return newDelta(doc.owner, map[string][]*Fact{"notes": {newFact("notes", fmt.Sprint(turn), turn, 0, []Evidence{{Bytes: 1, SHA256: canon.Sum(nil), Source: "cmd"}})}})
+		}
+		for turn := range history {
+			doc, _, _ = Merge(doc, fact(1000+turn), at)
+		}
+		next := fact(1000 + history)
+		return testing.AllocsPerRun(20, func() {
+			if _, mod, err := Merge(doc, next, at); err != nil || mod == nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if young, old := cost(0), cost(3000); old > young+1 {
+		t.Errorf("%.0f allocations after 3,000 merges, %.0f at first", old, young)
+	}
+}
+
 func BenchmarkEncode10000(b *testing.B) {
 	doc := fill(b, 10000)
 	for b.Loop() {

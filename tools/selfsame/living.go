@@ -211,14 +211,20 @@ type livingCompose struct {
 	Output string `placeholder:"FILE" help:"Where to write the view (default: standard output)."`
 }
 
+// Run shows an empty view of an owner of whom nothing is stored.
 func (c *livingCompose) Run(std streams) error {
-	doc, err := c.document(c.Owner)
+	s, err := c.open()
 	if err != nil {
 		return err
 	}
-	view, err := living.Compose(doc)
-	if err != nil {
-		return err
+	view := living.EmptyView(c.Owner)
+	state, err := s.Load(c.Owner)
+	var missing *living.NotFoundError
+	if err == nil {
+		view, err = living.Compose(state.Document)
+	}
+	if err != nil && !errors.As(err, &missing) {
+		return livingVerdict(err)
 	}
 	raw, err := view.Bytes()
 	if err != nil {

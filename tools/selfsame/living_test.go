@@ -155,6 +155,9 @@ func TestLivingApplyLogShow(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	jsonLines(t, "living-view.v1", livingWant(t, 0, "compose", d.store, d.owner))
+	if empty := livingWant(t, 0, "compose", d.store, "--owner=nobody"); !strings.Contains(empty, `"axes":{}`) || !strings.Contains(empty, `"ground_truth":false`) {
+		t.Errorf("an empty view: %s", empty)
+	}
 	seeds := jsonLines(t, "living-seed.v1", livingWant(t, 0, "seed", d.store, d.base))
 	if seeds[0]["turn"] != 8.0 {
 		t.Errorf("seed %v", seeds)
@@ -308,7 +311,7 @@ func TestLivingRefusesBadInput(t *testing.T) {
 		{2, "--store", []string{"compose", d.owner}},
 		{2, "--mirror", []string{"verify"}},
 		{3, "is no store", []string{"compose", "--store=" + t.TempDir(), d.owner}},
-		{3, "not in the store", []string{"compose", d.store, "--owner=nobody"}},
+		{3, "not in the store", []string{"show", d.store, "--owner=nobody"}},
 		{3, "not in the store", []string{"show", d.store, d.owner, "--version=7"}},
 		{3, "/owner", []string{"compose", d.store, "--owner=../x\ty"}},
 		{3, "--now", []string{"apply", d.store, d.base, "--now=yesterday", livingHistory(t)[0]}},
