@@ -143,8 +143,8 @@ func (c *capturer) claim(position int64, raw []byte) (string, *Fact, *Refusal) {
 		if e == nil || len(e.data) == 0 {
 			return no(NoEvidence, "turn %d produced no evidence %q, or an empty one", c.report.Turn, excerpt(cite.Name))
 		}
-		if actual := canon.Sum(e.data); actual != cite.SHA256 {
-			return no(DigestMismatch, "evidence %q: cited %s, produced %s", excerpt(cite.Name), cite.SHA256, actual)
+		if e.digest != cite.SHA256 {
+			return no(DigestMismatch, "evidence %q: cited %s, produced %s", excerpt(cite.Name), cite.SHA256, e.digest)
 		}
 		if why := c.memory.repeated(e, cl.Axis, id); why != "" {
 			return no(Recalled, "evidence %q %s", excerpt(cite.Name), why)
@@ -180,6 +180,12 @@ type memory struct {
 	facts map[canon.Digest]*Fact
 }
 
+// echo is what evidence has of memory.
+type echo struct {
+	fact   *canon.Digest // a remembered fact that it shows
+	folded string        // its letters and digits
+}
+
 func newMemory(doc *Document, turn int64) *memory {
 	m := &memory{facts: map[canon.Digest]*Fact{}}
 	for _, a := range doc.axes {
@@ -202,10 +208,17 @@ func (m *memory) repeated(e *produced, axis string, claimed canon.Digest) string
 	if strings.HasPrefix(e.Source, memorySource) {
 		return "has memory as its source"
 	}
-	for id := range hexDigests(e.data) {
-		if m.facts[id] != nil {
-			return fmt.Sprintf("shows the remembered fact %s", id)
+	if e.echo == nil {
+		e.echo = &echo{folded: fold(text(e.data))}
+		for id := range hexDigests(e.data) {
+			if m.facts[id] != nil {
+				e.echo.fact = &id
+				break
+			}
 		}
+	}
+	if e.echo.fact != nil {
+		return fmt.Sprintf("shows the remembered fact %s", e.echo.fact)
 	}
 	f := m.facts[claimed]
 	if f == nil {
@@ -215,7 +228,7 @@ func (m *memory) repeated(e *produced, axis string, claimed canon.Digest) string
 	for _, known := range f.evidence {
 		statement += " " + known.Source
 	}
-	if strings.Contains(fold(statement), fold(text(e.data))) {
+	if strings.Contains(fold(statement), e.echo.folded) {
 		return "says no more than memory did; give what the source itself showed"
 	}
 	return ""

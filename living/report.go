@@ -30,7 +30,9 @@ type produced struct {
 	Source string  `json:"source"`
 	Text   *string `json:"text"`
 
-	data []byte
+	data   []byte
+	digest canon.Digest // of data
+	echo   *echo        // looked at once, however often it is cited
 }
 
 // claim is one fact as a turn states it.
@@ -84,6 +86,7 @@ func decodeReport(raw []byte) (*report, error) {
 			}
 			e.data = data
 		}
+		e.digest = canon.Sum(e.data)
 	}
 	return r, nil
 }
