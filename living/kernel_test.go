@@ -242,6 +242,74 @@ func TestHistoryCannotBeEdited(t *testing.T) {
 	}
 }
 
+// What a record states is re-derived, not believed: a last record, forged with care and
+// with nothing after it to break, is refused for what does not follow from its delta.
+func TestReplayRederivesWhatRecordsState(t *testing.T) {
+	store := storetest.NewMemory()
+	k := newKernel(t, store)
+	for turn := int64(1); turn <= 3; turn++ {
+		if _, err := k.Apply(storetest.Report(storetest.Owner, turn, storetest.Saw("notes", fmt.Sprint("note ", turn)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var records [][]byte
+	if err := store.Records(storetest.Owner, 0, func(raw []byte) error { records = append(records, raw); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	last := len(records) - 1
+	replayWith := func(forge func(*living.Record)) error {
+		rec, err := living.DecodeRecord(records[last])
+		if err != nil {
+			t.Fatal(err)
+		}
+		forge(rec)
+		raw, err := rec.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := living.Replay{}
+		for _, before := range records[:last] {
+			if _, err := r.Next(before); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = r.Next(raw)
+		return err
+	}
+	if err := replayWith(func(*living.Record) {}); err != nil {
+		t.Fatalf("control: %v", err)
+	}
+	other := canon.Sum([]byte("other"))
+	for name, forge := range map[string]func(*living.Record){
+		"document":      func(r *living.Record) { r.DocumentSHA256 = other },
+		"baseline":      func(r *living.Record) { r.BaselineSHA256 = other },
+		"version":       func(r *living.Record) { r.Version++ },
+		"owner":         func(r *living.Record) { r.Owner = "other" },
+		"sequence":      func(r *living.Record) { r.Sequence++ },
+		"previous":      func(r *living.Record) { r.PreviousSHA256 = other },
+		"prior version": func(r *living.Record) { r.Modification.PriorVersion-- },
+		"changed axes":  func(r *living.Record) { r.Modification.ChangedAxes = []string{"tools"} },
+		"delta digest":  func(r *living.Record) { r.Modification.DeltaSHA256 = other },
+		"evidence":      func(r *living.Record) { r.Modification.Evidence = []canon.Digest{other} },
+		"instant":       func(r *living.Record) { r.Modification.At = "2020-01-01T00:00:00Z" },
+		"turn":          func(r *living.Record) { r.Turn++ },
+		"event":         func(r *living.Record) { r.Event, r.Delta, r.Modification = living.Refused, nil, nil },
+		"a second birth": func(r *living.Record) {
+			first, _ := living.DecodeRecord(records[0])
+			first.Sequence, first.PreviousSHA256 = r.Sequence, r.PreviousSHA256
+			*r = *first
+		},
+		"a fact of its delta": func(r *living.Record) {
+			r.Delta = []byte(strings.Replace(string(r.Delta), "note 3", "note 4", 1))
+		},
+	} {
+		var history *living.HistoryError
+		if err := replayWith(forge); !errors.As(err, &history) || history.Sequence != int64(last) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Any earlier version can be shown and restored, and the restore is a record.
 func TestKernelRestore(t *testing.T) {
 	store := storetest.NewMemory()

@@ -187,6 +187,25 @@ func TestFsckFindsEdits(t *testing.T) {
 	}
 }
 
+// Loading does not wait for fsck: a document that is not the one that the last record
+// names is refused at once.
+func TestLoadRefusesAnotherDocument(t *testing.T) {
+	s := newStore(t)
+	k := grow(t, s, 3)
+	old, err := s.Version(owner, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.edit(t, putDocument(old.Bytes()))
+	var corrupt *CorruptError
+	if _, err := s.Load(owner); !errors.As(err, &corrupt) {
+		t.Errorf("Load: %v", err)
+	}
+	if _, err := k.Apply(storetest.Report(owner, 9, storetest.Saw("notes", "x"))); !errors.As(err, &corrupt) {
+		t.Errorf("Apply: %v", err)
+	}
+}
+
 var foreignHead = func() []byte {
 	secret, _, err := note.GenerateKey(rand.NewChaCha8([32]byte{9}), KeyName)
 	if err != nil {
