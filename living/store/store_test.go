@@ -584,6 +584,38 @@ func TestOwnerKey(t *testing.T) {
 	}
 }
 
+// One owner's files, or signed head, in another's place are not taken for theirs.
+func TestAnotherOwnersFiles(t *testing.T) {
+	s := newStore(t)
+	grow(t, s, 3)
+	const rival = "synthetic-rival"
+	storetest.Learn(t, storetest.Kernel(t, s, rival), 1, storetest.Saw("notes", "theirs"))
+	head, err := s.Head(rival)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var corrupt *CorruptError
+	if err := s.Reaches(owner, head, "the rival's head"); !errors.As(err, &corrupt) {
+		t.Errorf("Reaches: %v", err)
+	}
+	if err := takeMirror(t, s).Fresh(head); !errors.As(err, &corrupt) {
+		t.Errorf("Fresh: %v", err)
+	}
+	_, theirs, err := s.folder(rival)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.RemoveAll(theirs), os.CopyFS(theirs, os.DirFS(filepath.Dir(s.path(t, databaseFile))))); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := s.Load(rival); !errors.As(err, &corrupt) {
+		t.Errorf("Load: %+v, %v", state, err)
+	}
+	if _, err := s.Load(owner); err != nil {
+		t.Errorf("control: %v", err)
+	}
+}
+
 // A commit that is stored though its head could not be published says so, and is no
 // loss: a second delivery is a no-op, the next commit publishes.
 func TestStoredButNotPublished(t *testing.T) {
