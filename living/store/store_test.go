@@ -533,17 +533,19 @@ func TestMirrorSaysWhenItIsAlteredOrStale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	described := m.snapshot
-	described.DocumentSHA256, described.Version = old.Digest(), 2
-	raw, err := canon.Marshal(described)
-	if err != nil {
-		t.Fatal(err)
-	}
 	write(t, filepath.Join(m.dir, documentFile), old.Bytes())
-	write(t, filepath.Join(m.dir, MirrorFile), raw)
-	var corrupt *CorruptError
-	if _, err := OpenMirror(m.dir, s.keys); !errors.As(err, &corrupt) {
-		t.Errorf("an old document under new digests: %v", err)
+	for _, version := range []int64{2, m.snapshot.Version} {
+		described := m.snapshot
+		described.DocumentSHA256, described.Version = old.Digest(), version
+		raw, err := canon.Marshal(described)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(m.dir, MirrorFile), raw)
+		var corrupt *CorruptError
+		if _, err := OpenMirror(m.dir, s.keys); !errors.As(err, &corrupt) {
+			t.Errorf("an old document under new digests, as version %d: %v", version, err)
+		}
 	}
 	write(t, filepath.Join(m.dir, documentFile), document)
 	if _, err := s.Mirror(owner, m.dir, "2026-01-01T00:00:00Z"); err == nil {
