@@ -19,13 +19,20 @@ type stat struct {
 
 func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' }
 
-// readStat reads /proc/PID/stat; ok is false when there is no such process.
+// readStat reads /proc/PID/stat; ok is false when there is no such process. Plain system calls: a scan
+// makes hundreds, and the line is far shorter than the buffer and comes in one read.
 func readStat(pid int) (s stat, ok bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return stat{}, false
 	}
-	return parseStat(data)
+	defer unix.Close(fd)
+	var buf [1024]byte
+	n, err := unix.Read(fd, buf[:])
+	if err != nil || n == len(buf) {
+		return stat{}, false
+	}
+	return parseStat(buf[:n])
 }
 
 // parseStat starts behind the last ')': the name before it is the process's own
@@ -115,6 +122,16 @@ func below(all map[int]stat, root int, except map[Process]bool) (found []stat, t
 		}
 	}
 	return found, torn
+}
+
+// childless reports whether this process has no child, not even a dead one: the kernel's own answer.
+func childless() bool {
+	for {
+		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return errors.Is(err, unix.ECHILD)
+		}
+	}
 }
 
 // kill sends sig to exactly the process that was seen: the pidfd holds whatever has

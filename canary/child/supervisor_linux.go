@@ -50,18 +50,20 @@ func open(parent string, env []string) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := scan()
-	if err != nil {
-		return nil, err
-	}
 	s := &Supervisor{
 		base:    filepath.Join(parent, "selfsame-canary-"+rand.Text()),
 		except:  map[Process]bool{},
 		reports: make(chan report, 4),
 	}
-	before, _ := below(all, os.Getpid(), nil)
-	for _, b := range before {
-		s.except[b.Process] = true
+	if !childless() {
+		all, err := scan()
+		if err != nil {
+			return nil, err
+		}
+		before, _ := below(all, os.Getpid(), nil)
+		for _, b := range before {
+			s.except[b.Process] = true
+		}
 	}
 	if _, _, errno := unix.RawSyscall(unix.SYS_PRCTL, unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&s.subreap)), 0); errno != 0 {
 		return nil, fmt.Errorf("subreaper: %w", errno)
