@@ -26,7 +26,7 @@ const installBazel = "or install Bazel or Bazelisk and put it on PATH, or name o
 func checkMachine(cache string) error {
 	if os.Geteuid() != 0 {
 		return &problem{errors.New("a Debian root can only be made as root"),
-			"run once: sudo env SELFSAME_CACHE=/var/cache/selfsame ./bazelw version, then set SELFSAME_CACHE to that folder; " + installBazel}
+			"run once: sudo env SELFSAME_CACHE=/var/cache/selfsame ./bazelw info release, then set SELFSAME_CACHE to that folder; " + installBazel}
 	}
 	for tool, pkg := range map[string]string{"apt-get": "apt", "dpkg-deb": "dpkg", "perl": "perl"} {
 		if _, err := exec.LookPath(tool); err != nil {
