@@ -177,19 +177,25 @@ const memorySource = "memory:"
 
 // memory is what a turn was told: the facts of earlier turns.
 type memory struct {
+	doc   *Document
+	turn  int64
 	facts map[canon.Digest]*Fact
+	ids   map[canon.Digest]bool // of all facts: no honest turn, early or late, comes upon one elsewhere
+	words *words                // made when first asked for
 }
 
 // echo is what evidence has of memory.
 type echo struct {
 	fact   *canon.Digest // a remembered fact that it shows
 	folded string        // its letters and digits
+	only   bool          // it is put together from nothing but what memory states
 }
 
 func newMemory(doc *Document, turn int64) *memory {
-	m := &memory{facts: map[canon.Digest]*Fact{}}
+	m := &memory{doc: doc, turn: turn, facts: map[canon.Digest]*Fact{}, ids: map[canon.Digest]bool{}}
 	for _, a := range doc.axes {
 		for _, f := range a.facts {
+			m.ids[f.id] = true
 			if f.turn < turn {
 				m.facts[f.id] = f
 			}
@@ -200,8 +206,10 @@ func newMemory(doc *Document, turn int64) *memory {
 
 // repeated says in which way evidence is memory come back, or "".
 //
-//   - It names the source memory:, or holds the identity of a remembered fact, which
-//     only seeds and views show.
+//   - It names the source memory:, or holds the identity of a fact of the document, which
+//     only seeds and views show, however it is spaced or escaped.
+//   - Its letters and digits are nothing but remembered axes, values and sources, in any
+//     order and number, whatever it is cited for.
 //   - It is cited for a remembered fact and says no more than memory said of it: its
 //     letters and digits are a part of that statement's.
 func (m *memory) repeated(e *produced, axis string, claimed canon.Digest) string {
@@ -209,16 +217,14 @@ func (m *memory) repeated(e *produced, axis string, claimed canon.Digest) string
 		return "has memory as its source"
 	}
 	if e.echo == nil {
-		e.echo = &echo{folded: fold(text(e.data))}
-		for id := range hexDigests(e.data) {
-			if m.facts[id] != nil {
-				e.echo.fact = &id
-				break
-			}
-		}
+		e.echo = m.look(e)
 	}
 	if e.echo.fact != nil {
 		return fmt.Sprintf("shows the remembered fact %s", e.echo.fact)
+	}
+	const nothingNew = "says no more than memory did; give what the source itself showed"
+	if e.echo.only {
+		return nothingNew
 	}
 	f := m.facts[claimed]
 	if f == nil {
@@ -229,7 +235,41 @@ func (m *memory) repeated(e *produced, axis string, claimed canon.Digest) string
 		statement += " " + known.Source
 	}
 	if strings.Contains(fold(statement), e.echo.folded) {
-		return "says no more than memory did; give what the source itself showed"
+		return nothingNew
 	}
 	return ""
+}
+
+func (m *memory) look(e *produced) *echo {
+	seen := &echo{folded: fold(text(e.data))}
+	for _, shown := range [][]byte{e.data, []byte(seen.folded)} {
+		for id := range hexDigests(shown) {
+			if m.ids[id] {
+				seen.fact = &id
+				return seen
+			}
+		}
+	}
+	if m.words == nil {
+		m.words = m.vocabulary()
+	}
+	seen.only = m.words.compose(seen.folded)
+	return seen
+}
+
+func (m *memory) vocabulary() *words {
+	w := &words{known: map[string]bool{}}
+	for _, a := range m.doc.axes {
+		for _, f := range a.facts {
+			if f.turn >= m.turn {
+				continue
+			}
+			w.add(fold(a.name))
+			w.add(fold(text([]byte(f.value))))
+			for _, known := range f.evidence {
+				w.add(fold(known.Source))
+			}
+		}
+	}
+	return w
 }

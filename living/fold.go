@@ -3,6 +3,7 @@ package living
 import (
 	"encoding/hex"
 	"iter"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -50,6 +51,39 @@ func text(data []byte) string {
 	}
 	walk(v)
 	return b.String()
+}
+
+// words are texts, folded, and their lengths.
+type words struct {
+	known   map[string]bool
+	lengths []int
+}
+
+func (w *words) add(word string) {
+	if word == "" || w.known[word] {
+		return
+	}
+	w.known[word] = true
+	if !slices.Contains(w.lengths, len(word)) {
+		w.lengths = append(w.lengths, len(word))
+	}
+}
+
+// compose reports whether a text that is not empty is nothing but words, one after another.
+func (w *words) compose(s string) bool {
+	reached := make([]bool, len(s)+1)
+	reached[0] = true
+	for i := range len(s) {
+		if !reached[i] {
+			continue
+		}
+		for _, n := range w.lengths {
+			if i+n <= len(s) && !reached[i+n] && w.known[s[i:i+n]] {
+				reached[i+n] = true
+			}
+		}
+	}
+	return s != "" && reached[len(s)]
 }
 
 // hexDigests yields every SHA-256 digest written in hexadecimal within data, at any
