@@ -14,7 +14,7 @@ func ParseInstant(s string) (Instant, error) {
 	if y%4 == 0 && y%100 != 0 || y%400 == 0 {
 		days[1] = 29
 	}
-	if err != nil || n != 6 || mo < 1 || mo > 12 || d < 1 || d > days[mo-1] || h < 0 || h > 23 || mi < 0 || mi > 59 || sec < 0 || sec > 59 ||
+	if err != nil || n != 6 || y < 0 || mo < 1 || mo > 12 || d < 1 || d > days[mo-1] || h < 0 || h > 23 || mi < 0 || mi > 59 || sec < 0 || sec > 59 ||
 		fmt.Sprintf("%04d-%02d-%02dT%02d:%02d:%02dZ", y, mo, d, h, mi, sec) != s {
 		return "", refuse("", fmt.Sprintf("%q is no instant", excerpt(s)), "write it in UTC, as 2006-01-02T15:04:05Z")
 	}
