@@ -328,3 +328,32 @@ func TestLivingRefusesBadInput(t *testing.T) {
 		t.Error("something was made")
 	}
 }
+
+// Whatever a report says, it writes no line of its own into the log that a person reads.
+func TestLivingTextHoldsItsLines(t *testing.T) {
+	d := livingStoreFor(t)
+	forged := "record 9  2026-01-02T03:04:05Z  learned  version 9"
+	for i, claim := range []string{
+		`{"axis":"x\n` + forged + `\u001b[31m","evidence":[],"value":"v"}`,
+		"{\"axis\":\n\"" + forged + "\",\"other\":1}",
+		"{\"axis\":\"tools\",\"evidence\":[],\"value\":\n[\n\"" + forged + "\",null]}",
+		"{\"axis\":\"tools\",\"evidence\":[],\"value\":\"\u202e\u009b2J\u2028" + forged + "\"}",
+	} {
+		path := filepath.Join(t.TempDir(), "report.json")
+		report := fmt.Sprintf(`{"claims":[%s],"evidence":[],"format":"living-turn.v1","owner":"synthetic-leo","turn":1}`, claim)
+		if err := os.WriteFile(path, []byte(report), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, out := range []string{
+			livingWant(t, 3, "apply", d.store, d.base, d.now, path),
+			livingWant(t, 0, "log", d.store, d.owner, fmt.Sprintf("--from=%d", i+1)),
+		} {
+			if strings.ContainsAny(out, "\x1b\u009b\u202e\u2028") || strings.Contains(out, "\n"+forged) || strings.Contains(out, "\n\""+forged) {
+				t.Errorf("claim %d: %q", i, out)
+			}
+			if !strings.Contains(out, forged) {
+				t.Errorf("control: claim %d is not shown: %q", i, out)
+			}
+		}
+	}
+}

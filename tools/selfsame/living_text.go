@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"selfsame.dev/selfsame/internal/canon"
 	"selfsame.dev/selfsame/living"
@@ -47,7 +49,7 @@ func writeStep(std streams, r *living.Result, asJSON bool) error {
 	fmt.Fprintf(std.out, "\n  document %s\n  content  %s\n", step.DocumentSHA256, step.ContentSHA256)
 	describeRefused(std.out, step.Refused)
 	if step.Failure != "" {
-		fmt.Fprintf(std.out, "  no report: %s\n", step.Failure)
+		fmt.Fprintf(std.out, "  no report: %s\n", printable(step.Failure))
 	}
 	return nil
 }
@@ -86,12 +88,12 @@ func describeRefused(w io.Writer, refused []living.Refusal) {
 		if r.Axis == "" && r.Value == "" {
 			what = "the whole report"
 		}
-		fmt.Fprintf(w, "  - %s: %s: %s\n", what, r.Reason, r.Detail)
+		fmt.Fprintf(w, "  - %s: %s: %s\n", printable(what), r.Reason, printable(r.Detail))
 	}
 }
 
 func describeFact(w io.Writer, label string, f *living.Fact) {
-	fmt.Fprintf(w, "  %s %s\n", label, f.Value())
+	fmt.Fprintf(w, "  %s %s\n", label, printable(f.Value()))
 	for _, e := range f.Evidence() {
 		fmt.Fprintf(w, "      from %s  (%d bytes, sha256 %s)\n", e.Source, e.Bytes, e.SHA256)
 	}
@@ -108,4 +110,18 @@ func describeDocument(w io.Writer, doc *living.Document) {
 			describeFact(w, fmt.Sprintf("turn %d:", f.Turn()), f)
 		}
 	}
+}
+
+// printable keeps text that others wrote to its place on its line: what would end the line,
+// move it or hide in it is escaped.
+func printable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
 }
