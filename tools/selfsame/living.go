@@ -320,6 +320,9 @@ type livingTurn struct {
 
 // Run goes on after a turn that failed: one bad turn never spoils the loop.
 func (c *livingTurn) Run(ctx context.Context, std streams) error {
+	if c.Turns < 1 || c.Timeout <= 0 {
+		return &refusal{"--turns and --timeout must be positive"}
+	}
 	k, err := c.kernel()
 	if err != nil {
 		return err
@@ -391,6 +394,9 @@ type livingShow struct {
 }
 
 func (c *livingShow) Run(std streams) error {
+	if c.Version < -1 {
+		return &refusal{"--version must be zero or more"}
+	}
 	s, err := c.open()
 	if err != nil {
 		return err

@@ -225,6 +225,24 @@ func TestLivingVerify(t *testing.T) {
 	livingWant(t, 0, "prove", d.store, d.owner, "--record=1", "--older-head="+in("old"), "--output="+in("proof"))
 	livingWant(t, 0, "verify", "--proof="+in("proof"), key)
 	livingWant(t, 1, "verify", "--proof="+in("proof"), "--key="+livingFixtures+"mirror.pub")
+	// What was asked for is checked, or refused.
+	mirrored := []string{"verify", "--mirror=" + in("mirror"), key}
+	logged := []string{"verify", "--log=" + in("mirror/log.jsonl"), "--head=" + in("mirror/head.note"), key}
+	proved := []string{"verify", "--proof=" + in("proof"), key}
+	for _, what := range [][]string{mirrored, logged, proved} {
+		livingWant(t, 0, append(what, d.owner)...)
+		livingWant(t, 1, append(what, "--owner=synthetic-ada")...)
+		livingWant(t, 2, append(what, "--save-head="+in("never"))...)
+	}
+	livingWant(t, 2, append(mirrored, "--max-age=-1s")...)
+	livingWant(t, 2, append(logged, "--max-age=1h")...)
+	livingWant(t, 2, append(proved, "--older-head="+in("new"))...)
+	livingWant(t, 2, append(proved, "--head="+in("old"))...)
+	livingWant(t, 2, "verify", d.store, d.owner, "--max-age=1h")
+	for _, wrong := range [][]string{{"--turns=0"}, {"--turns=-1"}, {"--timeout=-1s"}} {
+		livingWant(t, 2, append(append([]string{"turn", d.store, d.base}, wrong...), "--", "true")...)
+	}
+	livingWant(t, 2, "show", d.store, d.owner, "--version=-2")
 	livingWant(t, 0, "verify", "--log="+in("mirror/log.jsonl"), "--head="+in("mirror/head.note"), key)
 	livingWant(t, 1, "verify", "--log="+in("mirror/log.jsonl"), "--head="+in("new"), key)
 	log, err := os.ReadFile(in("mirror/log.jsonl"))

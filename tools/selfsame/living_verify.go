@@ -125,17 +125,20 @@ type livingVerify struct {
 
 	livingClock
 	Key       string        `placeholder:"FILE" help:"Public key to trust; needed for all but a store."`
-	Owner     string        `placeholder:"NAME" help:"Whose profile, for a store."`
+	Owner     string        `placeholder:"NAME" help:"Whose profile it must be; needed for a store."`
 	Head      string        `placeholder:"FILE" help:"Signed head of the log; a mirror behind it is stale."`
 	OlderHead string        `placeholder:"FILE" help:"Head signed and kept before: a log that does not continue it was rolled back."`
 	SaveHead  string        `placeholder:"FILE" help:"Where to keep a verified store's head, for --older-head next time."`
-	MaxAge    time.Duration `help:"How old a mirror may be."`
+	MaxAge    time.Duration `placeholder:"DURATION" help:"How old a mirror may be."`
 	JSON      bool          `help:"Write the result as JSON (living-audit.v1, for a proof living-record.v1)."`
 }
 
 func (c *livingVerify) Run(std streams) error {
 	at, err := c.instant()
 	if err != nil {
+		return err
+	}
+	if err := c.applicable(); err != nil {
 		return err
 	}
 	if c.Store != "" {
@@ -170,6 +173,9 @@ func (c *livingVerify) Run(std streams) error {
 		if err == nil && c.MaxAge > 0 {
 			err = m.Young(at, c.MaxAge)
 		}
+		if err == nil {
+			err = c.owned(m.Audit().Owner)
+		}
 		if err != nil {
 			return livingVerdict(err)
 		}
@@ -182,10 +188,43 @@ func (c *livingVerify) Run(std streams) error {
 	if err == nil && c.OlderHead != "" {
 		err = store.VerifyContinues(keys, files[c.Log], files[c.OlderHead])
 	}
+	if err == nil {
+		err = c.owned(audit.Owner)
+	}
 	if err != nil {
 		return livingVerdict(err)
 	}
 	return writeAudit(std, audit, c.JSON)
+}
+
+// applicable refuses flags that what is verified has no use for: a check that was asked for
+// and not made must not look like one that held.
+func (c *livingVerify) applicable() error {
+	for _, flag := range []struct {
+		name        string
+		given, used bool
+	}{
+		{"--head", c.Head != "", c.Proof == ""},
+		{"--older-head", c.OlderHead != "", c.Proof == ""},
+		{"--save-head", c.SaveHead != "", c.Store != ""},
+		{"--max-age", c.MaxAge != 0, c.Mirror != ""},
+	} {
+		if flag.given && !flag.used {
+			return &refusal{flag.name + " says nothing about what is verified here"}
+		}
+	}
+	if c.MaxAge < 0 {
+		return &refusal{"--max-age must be positive"}
+	}
+	return nil
+}
+
+// owned fails where another owner's profile was asked for.
+func (c *livingVerify) owned(owner string) error {
+	if c.Owner != "" && c.Owner != owner {
+		return &failure{fmt.Sprintf("it is the profile of %q, not of %q", owner, c.Owner)}
+	}
+	return nil
 }
 
 func (c *livingVerify) store(std streams) error {
@@ -226,6 +265,9 @@ func (c *livingVerify) proof(std streams, keys store.Keys, raw []byte) error {
 	rec, err := store.CheckProof(keys, raw)
 	if err != nil {
 		return livingVerdict(canon.InFile(c.Proof, err))
+	}
+	if err := c.owned(rec.Owner); err != nil {
+		return err
 	}
 	line, err := rec.Bytes()
 	if err != nil {
