@@ -160,6 +160,9 @@ func Judge(facts Facts, draft Draft) (Verdict, Bindings, error) {
 		if !ok || receipt.Subject != bound.Subject {
 			return Verdict{}, Bindings{}, &canon.InputError{Key: fmt.Sprintf("/bound/%d", i), Problem: fmt.Sprintf("no receipt %q is over the subject %s", bound.Ref, bound.Subject), Fix: "bind receipts to the subject they ran over"}
 		}
+		if len(bound.Resolves) > 0 && !receipt.Passed {
+			return Verdict{}, Bindings{}, &canon.InputError{Key: fmt.Sprintf("/bound/%d/resolves", i), Problem: fmt.Sprintf("the check of receipt %q did not pass, so it resolves nothing", bound.Ref), Fix: "bind a check that passes where the finding is closed"}
+		}
 	}
 	return v, b, b.check(v)
 }

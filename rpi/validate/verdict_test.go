@@ -85,6 +85,12 @@ func TestJudgeRefuses(t *testing.T) {
 		"bound elsewhere": {func(_ *validate.Facts, d *validate.Draft) {
 			d.Bound = []validate.Binding{{Ref: "unit", Subject: canon.Sum(nil)}}
 		}, "over the subject", true},
+		"resolved by a failed check": {func(f *validate.Facts, d *validate.Draft) {
+			r := receiptOver(f.Receipts["unit"].Subject)
+			r.Exit, r.Passed = 1, false
+			f.Receipts["red"] = r
+			d.Bound = []validate.Binding{{Ref: "red", Subject: r.Subject, Resolves: []string{"leak"}}}
+		}, "resolves nothing", true},
 		"bound without ref": {func(_ *validate.Facts, d *validate.Draft) {
 			d.Bound = []validate.Binding{{Ref: "none", Subject: canon.Sum(nil)}}
 		}, "no receipt", true},
@@ -118,7 +124,16 @@ func TestJudgeRefuses(t *testing.T) {
 			t.Errorf("%s: NOT_PROVEN became %q, %v", name, v.Verdict, err)
 		}
 	}
+	// Control: what fails may show that a finding was there before, or that it is new.
 	facts, draft := passing(t, "good")
+	red := receiptOver(facts.Receipts["unit"].Subject)
+	red.Exit, red.Passed = 1, false
+	facts.Receipts["red"] = red
+	draft.Bound = []validate.Binding{{Ref: "red", Subject: red.Subject, Preexisting: []string{"leak"}, Introduced: []string{"slow"}}}
+	if _, _, err := validate.Judge(facts, draft); err != nil {
+		t.Error(err)
+	}
+	facts, draft = passing(t, "good")
 	draft.Verdict = "FAIL"
 	_, _, err := validate.Judge(facts, draft)
 	refused(t, "a FAIL that names nothing", err, "names no finding")
