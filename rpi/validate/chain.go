@@ -190,21 +190,24 @@ func Append(dir string, key ed25519.PrivateKey, legs []Judgment) (Standing, erro
 			return Standing{}, err
 		}
 	}
-	return entry.After, writeNew(filepath.Join(dir, roundFile(entry.Index)), raw)
+	return entry.After, writeRound(dir, roundFile(entry.Index), raw)
 }
 
-// writeNew writes a file that must not exist: of two that append at once, one fails.
-func writeNew(path string, raw []byte) error {
-	part := path + ".part"
+// writeRound writes the file of a round, which must not exist: of two that append at once, one
+// fails. It is prepared among the objects under its own digest, where what a killed append
+// leaves is no part of the chain, and no other append prepares the same.
+func writeRound(dir, name string, raw []byte) error {
+	part := filepath.Join(dir, objectsDir, canon.Sum(raw).String()+".part")
 	defer os.Remove(part)
 	if err := atomicfile.Write(part, raw, 0o444); err != nil {
 		return err
 	}
+	path := filepath.Join(dir, name)
 	if err := os.Link(part, path); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return &canon.InputError{File: path, Problem: "another round was appended meanwhile", Fix: "look at the chain, then append again"}
 		}
 		return err
 	}
-	return atomicfile.SyncDir(filepath.Dir(path))
+	return atomicfile.SyncDir(dir)
 }

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"selfsame.dev/selfsame/internal/canon"
@@ -391,5 +393,59 @@ func swap(t *testing.T, dir, a, b string) {
 		if err := os.Rename(step[0], step[1]); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Of appends at once, those that say so are in the chain and no other. What one that was killed
+// half-way leaves is no part of it.
+func TestAppendsAtOnce(t *testing.T) {
+	for range 20 {
+		dir := begin(t, 5)
+		contents := []string{"one", "two", "three", "four", "five", "six"}
+		rounds := make([][]validate.Judgment, len(contents))
+		for i, content := range contents {
+			rounds[i] = []validate.Judgment{failing(t, content, map[string]string{"slow": ""})}
+		}
+		errs := make([]error, len(rounds))
+		var all sync.WaitGroup
+		for i := range rounds {
+			all.Go(func() { _, errs[i] = validate.Append(dir, keyOf(1), rounds[i]) })
+		}
+		all.Wait()
+		r, err := validate.Replay(dir, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var won, have []string // by subject; an append that came late may follow as a round of its own
+		for i, err := range errs {
+			var input *canon.InputError
+			switch {
+			case err == nil:
+				won = append(won, rounds[i][0].Verdict.Subject.String())
+			case !errors.As(err, &input):
+				t.Errorf("append of %q: %v", contents[i], err)
+			}
+		}
+		for _, round := range r.Rounds {
+			for _, leg := range round.Items() {
+				subject, _ := leg.Get("subject_manifest_digest")
+				digest, _ := subject.Text()
+				have = append(have, digest)
+			}
+		}
+		slices.Sort(won)
+		slices.Sort(have)
+		if len(won) == 0 || !slices.Equal(won, have) {
+			t.Errorf("appended %q, the chain has %q: %v", won, have, errs)
+		}
+	}
+	dir := converged(t)
+	for _, name := range []string{"half.part", ".half.part.123"} {
+		if err := os.WriteFile(filepath.Join(dir, "objects", name), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := validate.Replay(dir, "", ""); err != nil {
+		t.Errorf("what a killed append left: %v", err)
 	}
 }
