@@ -18,6 +18,9 @@ const SubjectFormat = "subject-manifest.v1"
 type Subject struct {
 	Format string       `json:"format"`
 	Base   canon.Digest `json:"base_sha256"`
+	// Tree is the digest of everything in the folder, what did not change included: a stray file beside
+	// the declared ones is another subject.
+	Tree canon.Digest `json:"tree_sha256"`
 	Scope  Scope        `json:"scope"`
 	// Entries are the declared paths, sorted; they cover all of Changed.
 	Entries    []Entry  `json:"entries"`
@@ -53,6 +56,9 @@ func BuildSubject(dir, base string, declared []string, scope Scope) (Subject, er
 		return Subject{}, err
 	}
 	s := Subject{Format: SubjectFormat, Scope: scope}
+	if s.Tree, err = TreeDigest(now); err != nil {
+		return Subject{}, err
+	}
 	if s.Base, err = TreeDigest(before); err != nil {
 		return Subject{}, err
 	}
@@ -101,7 +107,7 @@ func BuildSubject(dir, base string, declared []string, scope Scope) (Subject, er
 	return s, nil
 }
 
-// Matches refuses a folder that does not hold what the subject says of its paths.
+// Matches refuses a folder that is not the subject, in a declared path or in any other.
 func (s Subject) Matches(dir string) error {
 	now, err := List(dir)
 	if err != nil {
@@ -125,7 +131,12 @@ func (s Subject) matches(dir string, now []Entry) error {
 				Fix: "judge the exact subject, or make a new manifest"}
 		}
 	}
-	return nil
+	tree, err := TreeDigest(now)
+	if err == nil && tree != s.Tree {
+		err = &canon.InputError{File: dir, Key: "tree_sha256", Problem: fmt.Sprintf("the subject is %s, the folder %s: a path that is not declared was added, changed or removed", s.Tree, tree),
+			Fix: "judge the exact subject, or make a new manifest"}
+	}
+	return err
 }
 
 // check refuses a manifest that [BuildSubject] cannot have made, however its digest reads.

@@ -175,6 +175,23 @@ func TestSubject(t *testing.T) {
 		t.Error(err)
 	}
 	refused(t, "the base as the subject", s.Matches(base), "the folder a")
+	// What is not declared is the subject too.
+	for name, change := range map[string]func(dir string){
+		"a stray file":      func(dir string) { write(t, dir, "stray", "x") },
+		"an unchanged path": func(dir string) { write(t, dir, "run.sh", "#!/bin/false\n") },
+		"a removed path": func(dir string) {
+			if err := os.Remove(filepath.Join(dir, "link")); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		dir, _ := trees(t)
+		if err := s.Matches(dir); err != nil {
+			t.Errorf("control: %v", err)
+		}
+		change(dir)
+		refused(t, name, s.Matches(dir), "not declared")
+	}
 
 	_, err = validate.BuildSubject(dir, base, []string{"src/a.txt", "new/c.txt"}, everything)
 	refused(t, "an undeclared deletion", err, "src/b.txt: 1 changed paths are not declared")

@@ -16,7 +16,7 @@ func receiptOver(subject canon.Digest) validate.Receipt {
 
 // subjectOf is a synthetic subject of one file.
 func subjectOf(content string) validate.Subject {
-	return validate.Subject{Format: validate.SubjectFormat, Base: canon.Sum([]byte("base")), Scope: everything,
+	return validate.Subject{Format: validate.SubjectFormat, Base: canon.Sum([]byte("base")), Tree: canon.Sum([]byte(content)), Scope: everything,
 		Entries: []validate.Entry{{Path: "a", Kind: validate.File, Digest: canon.Sum([]byte(content)), Size: int64(len(content))}}, Changed: []string{"a"}}
 }
 
