@@ -124,7 +124,7 @@ func ReadKeys(dir string) (Keys, error) {
 		return Keys{}, err
 	}
 	if keys.Signer, err = note.NewSigner(string(bytes.TrimSpace(secret))); err != nil {
-		return Keys{}, fmt.Errorf("%s: %w", path, err)
+		return Keys{}, &canon.InputError{File: path, Problem: err.Error(), Fix: "bring back the store's " + signerFile + ", or move the damaged one away to read only"}
 	}
 	return keys, nil
 }

@@ -375,3 +375,22 @@ func TestLivingTextHoldsItsLines(t *testing.T) {
 		}
 	}
 }
+
+// A damaged key is refused by name, and no error shows any of it.
+func TestLivingDamagedKey(t *testing.T) {
+	d := livingStoreFor(t)
+	path := filepath.Join(d.path(), "signing.key")
+	secret, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := bytes.Clone(secret)
+	damaged[len(damaged)/2] ^= 1
+	if err := os.WriteFile(path, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, _, errs := livingRun(t, "apply", d.store, d.base, d.now, livingHistory(t)[0])
+	if status != 3 || !strings.Contains(errs, path) || !strings.Contains(errs, "hint:") || strings.Contains(errs, string(damaged[len(damaged)/2:len(damaged)-1])) {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}
