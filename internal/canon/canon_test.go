@@ -183,3 +183,16 @@ func FuzzCanonicalize(f *testing.F) {
 		}
 	})
 }
+
+// A key comes from whoever wrote the input: it writes no line of its own, and no page.
+func TestKeysAreShownOnOneLine(t *testing.T) {
+	for _, key := range []string{"/x\nselfsame: ok", "/\x1b[31m", "/\u202e", "/" + strings.Repeat("0/", 100000)} {
+		text := (&InputError{File: "f", Key: key, Problem: "p"}).Error()
+		if len(text) > 1000 || strings.ContainsAny(text, "\n\x1b\u202e") || !strings.HasSuffix(text, ": p") {
+			t.Errorf("%.80q is shown as %.200q", key, text)
+		}
+	}
+	if text := (&InputError{File: "f", Key: "/axes/ünïcode", Problem: "p"}).Error(); text != "f: /axes/ünïcode: p" {
+		t.Errorf("control: %q", text)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -23,12 +24,30 @@ type InputError struct {
 // Error gives "file: key: problem"; the fix is apart, for a hint line.
 func (e *InputError) Error() string {
 	var parts []string
-	for _, part := range []string{e.File, e.Key, e.Problem} {
+	for _, part := range []string{e.File, shown(e.Key), e.Problem} {
 		if part != "" {
 			parts = append(parts, part)
 		}
 	}
 	return strings.Join(parts, ": ")
+}
+
+// shown keeps a key, which whoever wrote the input chose, to one line of bearable length.
+func shown(key string) string {
+	const limit = 400
+	var b strings.Builder
+	for _, r := range key {
+		if b.Len() >= limit {
+			b.WriteString("…")
+			break
+		}
+		if strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 // Hint returns what the reader can do about it, or "".
