@@ -6,8 +6,8 @@ type Closed struct {
 	ids, classes names
 }
 
-// Close records what was open in previous and is not in current. A class closes only
-// when none of its findings stays open.
+// Close records what was open in previous and is not in current. A class counts as
+// closed once the last of its findings is.
 func (c *Closed) Close(previous, current *Round) {
 	for _, id := range previous.ids.list {
 		if !current.ids.has(id) {

@@ -149,7 +149,7 @@ func (p *Phase) Outcome() (Outcome, error) {
 	}
 	status := current.status
 	if reason == DiversityUnsatisfied || (reason.LawStop() && status == Pass) {
-		// A PASS that broke the law is a flip, not a proof; a FAIL that broke it stays one.
+		// The law was broken: such a PASS proves nothing, while such a FAIL still stands.
 		status = NotProven
 	}
 	checked := make([]Value, 0, len(p.opened)+count(current.checked))
