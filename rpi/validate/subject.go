@@ -20,8 +20,8 @@ type Subject struct {
 	Base   canon.Digest `json:"base_sha256"`
 	// Tree is the digest of everything in the folder, what did not change included: a stray file beside
 	// the declared ones is another subject.
-	Tree canon.Digest `json:"tree_sha256"`
-	Scope  Scope        `json:"scope"`
+	Tree  canon.Digest `json:"tree_sha256"`
+	Scope Scope        `json:"scope"`
 	// Entries are the declared paths, sorted; they cover all of Changed.
 	Entries    []Entry  `json:"entries"`
 	Changed    []string `json:"changed"`
