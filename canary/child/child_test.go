@@ -56,6 +56,7 @@ func TestHostileChild(t *testing.T) {
 		{deed: "double-fork", problem: LeftProcesses, hides: true},
 		{deed: "hide-and-hang", problem: TimedOut, hides: true, short: true},
 		{deed: "hide-and-crash", problem: BadExit, hides: true},
+		{deed: "headless", problem: LeftProcesses, hides: true},
 		{deed: "hop", problem: LeftProcesses, hides: true},
 		{deed: "ignore-term", problem: TimedOut, short: true},
 		{deed: "hang", problem: TimedOut, short: true},
@@ -235,7 +236,7 @@ func TestClosedEnvironment(t *testing.T) {
 
 // A killed guardian: the parent finishes its work.
 func TestGuardianKilled(t *testing.T) {
-	for _, deed := range []string{"hide-and-hang", "kill-parent"} {
+	for _, deed := range []string{"hide-and-hang", "kill-parent", "kill-parent-headless"} {
 		t.Run(deed, func(t *testing.T) {
 			bystander := exec.Command("/proc/self/exe", hostile.Word, "hang")
 			bystander.Stdin = strings.NewReader("")
@@ -479,10 +480,10 @@ func TestNoFolder(t *testing.T) {
 }
 
 func TestParseStat(t *testing.T) {
-	const rest = " S 7 41 41 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 123456 0 0"
+	const rest = " S 7 41 41 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 123456 0 0"
 	for _, name := range []string{"sh", ") R 1 1 1 (", "a b", "((("} {
 		got, ok := parseStat([]byte("42 (" + name + ")" + rest))
-		want := stat{Process: Process{PID: 42, Session: 41, StartTicks: 123456}, parent: 7, state: 'S'}
+		want := stat{Process: Process{PID: 42, Session: 41, StartTicks: 123456}, parent: 7, state: 'S', threads: 3}
 		if !ok || got != want {
 			t.Errorf("%q: %+v, %v", name, got, ok)
 		}
