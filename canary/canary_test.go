@@ -244,6 +244,7 @@ func TestParseInjection(t *testing.T) {
 		"skills": {"skills", 2}, "skills@first": {"skills", 1}, "skills@second": {"skills", 2},
 		"compiled-profile/SOUL.md@first": {"compiled-profile/SOUL.md", 1},
 		"":                               nil, "@first": nil, "skills@third": nil, "skills@": nil,
+		"weather": nil, "answer": nil, "compiled-profile/": nil, "compiled-profile/../../other": nil, "compiled-profile//etc/passwd": nil,
 	} {
 		if got, err := ParseInjection(text); !reflect.DeepEqual(got, want) || (err == nil) != (want != nil) {
 			t.Errorf("%q: %+v, %v", text, got, err)

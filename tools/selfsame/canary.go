@@ -36,7 +36,7 @@ type canaryRun struct {
 	Timeout                  time.Duration `default:"30s" help:"How long one start may take (default: 30s)."`
 	ExpectChange             []string      `placeholder:"PATTERN" sep:"none" help:"Profile file that a start may add or change, as a glob; may be repeated."`
 	InjectDriftBeforeRestart bool          `help:"Change the compiled SOUL.md before the second start: the negative component."`
-	InjectDrift              string        `placeholder:"SURFACE[@first|second]" help:"Make a surface drift before a start (default: the second)."`
+	InjectDrift              string        `placeholder:"SURFACE[@first|second]" help:"Make a surface drift before a start (default: the second): ${surfaces}."`
 	ExpectDrift              bool          `help:"Hold (status 0) when drift is detected, and only then: for tests of the negative component."`
 	Output                   string        `placeholder:"FILE" help:"Where to write the receipt (default: the undeclared outputs of a Bazel test, else standard output)."`
 }
@@ -141,6 +141,10 @@ func (c *canaryRun) injection(cfg *canary.Config) (err error) {
 		cfg.Inject = &canary.Injection{Surface: canary.SurfaceProfile + "/" + manifest.SoulFile, Start: 2}
 	case c.InjectDrift != "":
 		cfg.Inject, err = canary.ParseInjection(c.InjectDrift)
+	}
+	var input *canon.InputError
+	if errors.As(err, &input) {
+		return &refusal{fmt.Sprintf("%v: %s", input, input.Fix)}
 	}
 	return err
 }

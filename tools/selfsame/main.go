@@ -13,10 +13,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
+	"selfsame.dev/selfsame/canary"
 	"selfsame.dev/selfsame/canary/child"
 	"selfsame.dev/selfsame/internal/canon"
 )
@@ -70,6 +72,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		kong.Name("selfsame"),
 		kong.Description("Prove that an agent is the same, that a repair converged, that memory grew from evidence."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"surfaces": strings.Join(canary.Surfaces(), ", ")},
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { status = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
