@@ -93,7 +93,7 @@ func TestHostileRuntime(t *testing.T) {
 		"flood": "stdout_flood", "flood-stderr": "stderr_flood",
 		"crash": "bad_exit", "kill-self": "bad_exit", "exit-1": "bad_exit",
 		"silent": "answer_refused", "twice": "answer_refused", "garbage": "answer_refused",
-		"trail": "answer_refused", "half": "answer_refused",
+		"trail": "answer_refused", "half": "answer_refused", "plant": "left_files",
 	} {
 		t.Run(deed, func(t *testing.T) {
 			cfg := synthetic(deed, filepath.Join(t.TempDir(), "pid"))
@@ -127,6 +127,7 @@ func TestProfileChangedByStart(t *testing.T) {
 		{deed: []string{"write", "state.db"}, drift: "state.db"},
 		{deed: []string{"write", "SOUL.md"}, drift: "SOUL.md"},
 		{deed: []string{"chmod", "SOUL.md"}, drift: "SOUL.md"},
+		{deed: []string{"remove-profile"}, drift: "."},
 		{deed: []string{"write", "state.db"}, expected: []string{"state.*"}},
 		{deed: []string{"write", "other.db"}, expected: []string{"state.*"}, drift: "other.db"},
 	} {

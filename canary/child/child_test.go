@@ -176,6 +176,29 @@ func gonePID(pid int) bool {
 	return false
 }
 
+// The folder is removed where it is, not where it was, by the guardian and by the parent.
+func TestFolderMoved(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		s, base := openTest(t)
+		elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+		it := spec("move", elsewhere)
+		it.Env = append(it.Env, "HERMES_HOME="+filepath.Join(base, "1", "profile"))
+		if got, err := s.Run(context.Background(), it, nil); err != nil || got.Problem != "" {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if err := errors.Join(os.WriteFile(filepath.Join(elsewhere, "file"), nil, 0o600), os.Symlink(elsewhere, base)); err != nil {
+			t.Fatal("control: it was not moved: ", err)
+		}
+		if killed {
+			unix.Kill(s.Guardian().PID, unix.SIGKILL)
+		}
+		closeTest(t, s, base)
+		if _, err := os.Lstat(elsewhere); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("guardian killed %v: the folder is left where the child moved it: %v", killed, err)
+		}
+	}
+}
+
 // With the search switched off the same child must leave its process behind: the
 // tests above see one when there is one. Likewise without a subreaper.
 func TestControlWithoutSearch(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -120,6 +121,24 @@ func sweep(find search, grace time.Duration) (Sweep, error) {
 			time.Sleep(time.Millisecond)
 		}
 	}
+}
+
+// removeFolder removes the folder open at handle, which was made at path: also when the child moved it, or
+// put something else in its place. A nil handle is one that could not be had.
+func removeFolder(path string, handle *os.File) error {
+	err := removeTree(path)
+	if handle == nil {
+		return err
+	}
+	folder, statErr := handle.Stat()
+	now, linkErr := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(handle.Fd())))
+	if err := errors.Join(err, statErr, linkErr); err != nil {
+		return err
+	}
+	if there, err := os.Lstat(now); err != nil || !os.SameFile(there, folder) {
+		return nil // "(deleted)"
+	}
+	return removeTree(now)
 }
 
 // removeTree removes path and everything below, also where the child took the

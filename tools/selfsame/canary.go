@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,7 +187,8 @@ func (c *canaryRun) write(std streams, r *canary.Receipt, data []byte) error {
 func (c *canaryRun) result(r *canary.Receipt, err error) error {
 	drift := func() string {
 		d := r.Reproducible.Drift[0]
-		return fmt.Sprintf("drift in %s: %s: expected %s, actual %s (%d differences)", d.Surface, d.Path, d.Expected, d.Actual, r.Reproducible.DriftTotal)
+		return fmt.Sprintf("drift in %s: %s: expected %s, actual %s (differences: %d)", d.Surface, d.Path,
+			cmp.Or(d.Expected, "nothing"), cmp.Or(d.Actual, "nothing"), r.Reproducible.DriftTotal)
 	}
 	switch {
 	case r.Outcome == canary.Drifted && c.ExpectDrift:

@@ -190,6 +190,26 @@ var deeds = map[string]func(good []byte, args []string){
 		f.Close()
 		os.Stdout.Write(good)
 	},
+	// Plants a file for the next start, beside the folder of this one.
+	"plant": func(good []byte, _ []string) {
+		base := filepath.Dir(filepath.Dir(os.Getenv("HERMES_HOME")))
+		if err := os.WriteFile(filepath.Join(base, "memory"), []byte("planted"), 0o600); err != nil {
+			os.Exit(7)
+		}
+		os.Stdout.Write(good)
+	},
+	"remove-profile": func(good []byte, _ []string) {
+		os.RemoveAll(os.Getenv("HERMES_HOME"))
+		os.Stdout.Write(good)
+	},
+	// Moves the private folder away; the argument is where to.
+	"move": func(good []byte, args []string) {
+		base := filepath.Dir(filepath.Dir(os.Getenv("HERMES_HOME")))
+		if err := os.Rename(base, args[0]); err != nil {
+			os.Exit(7)
+		}
+		os.Stdout.Write(good)
+	},
 	"chmod": func(good []byte, args []string) {
 		os.Chmod(filepath.Join(os.Getenv("HERMES_HOME"), args[0]), 0o600)
 		os.Stdout.Write(good)
