@@ -102,6 +102,9 @@ var literal = strings.NewReplacer("*", "?", "[", "?", "]", "?", "{", "?", "}", "
 
 func cleanGit(part, folder string, inputs *tree.Selector) (manifest.Origin, error) {
 	out := manifest.Origin{Root: part, Kind: manifest.OriginGit}
+	if _, err := os.Stat(folder); err != nil {
+		return out, err
+	}
 	top, err := git(folder, "rev-parse", "--show-toplevel", "--show-prefix")
 	if err == nil {
 		var commit []byte
@@ -110,6 +113,9 @@ func cleanGit(part, folder string, inputs *tree.Selector) (manifest.Origin, erro
 	}
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
+		if out.Commit == "" && !strings.Contains(err.Error(), "not a git repository") && !strings.Contains(err.Error(), "a single revision") {
+			return out, &canon.InputError{File: folder, Problem: "Git does not say which commit it is of: " + err.Error(), Fix: "do what Git says"} // an owner it does not trust, say
+		}
 		return out, &canon.InputError{File: folder, Problem: "is in no Git work tree with a commit, so nothing says where its files came from",
 			Fix: "commit the inputs, or build with Bazel, where inputs are content-addressed"}
 	}

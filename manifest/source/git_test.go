@@ -224,3 +224,22 @@ func remove(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 }
+
+// Why there is no commit is said as it is: no folder, no repository, or a Git that refuses.
+func TestCleanGitSaysWhy(t *testing.T) {
+	needGit(t)
+	root := leotest.Copy(t, repository)
+	p := leotest.Paths(root)
+	gitIn(t, root, "init", "-q")
+	if _, err := source.CleanGit(p); err == nil || !strings.Contains(err.Error(), "no Git work tree with a commit") {
+		t.Errorf("without a commit: %v", err)
+	}
+	gitIn(t, root, "config", "core.repositoryFormatVersion", "99")
+	if _, err := source.CleanGit(p); err == nil || strings.Contains(err.Error(), "no Git work tree") || !strings.Contains(err.Error(), "99") {
+		t.Errorf("a repository that Git refuses: %v", err)
+	}
+	p.ProfileTemplate = filepath.Join(root, "absent")
+	if _, err := source.CleanGit(p); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
+	}
+}
