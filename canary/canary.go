@@ -402,6 +402,9 @@ func (r *run) conclude(ctx context.Context) error {
 		return r.drift(ctx, []Drift{{Surface: SurfaceAnswer, Class: "changed", Path: "/",
 			Expected: starts[0].AnswerSHA256.String(), Actual: starts[1].AnswerSHA256.String()}})
 	}
+	if r.Inject != nil {
+		return refused("drift_not_detected", fmt.Errorf("drift was injected into %s before start %d and not detected", r.Inject.Surface, r.Inject.Start))
+	}
 	r.receipt.Reproducible.Answer = r.first
 	return r.enter(ctx, RestartReproduced, Evidence{
 		evManifest: starts[1].ManifestSHA256, evIdentity: starts[1].IdentitySHA256, evRuntime: starts[1].RuntimeSHA256,

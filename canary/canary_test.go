@@ -253,6 +253,21 @@ func TestParseInjection(t *testing.T) {
 	}
 }
 
+// An injection that nothing noticed is no restart.
+func TestInjectionNotDetected(t *testing.T) {
+	cfg := synthetic()
+	cfg.Agent = deaf{cfg.Agent}
+	cfg.Inject = &Injection{"skills", 2}
+	r, err := runIn(t, context.Background(), cfg)
+	if err == nil || r.Outcome != Refused || r.Reason != "drift_not_detected" || r.Tier != T1 || r.Reproducible.Answer != nil {
+		t.Errorf("%s (%s), %v", r.Outcome, r.Reason, err)
+	}
+}
+
+type deaf struct{ Agent }
+
+func (deaf) Tamper(string) error { return nil }
+
 // Each lie, with the digests that follow from it made right again, is refused.
 func TestVerifyReceiptRefusesClaims(t *testing.T) {
 	good, err := runIn(t, context.Background(), synthetic())
@@ -304,13 +319,14 @@ func TestVerifyReceiptRefusesClaims(t *testing.T) {
 		"skipped verification": {good, func(r *Receipt) {
 			r.Reproducible.Transitions = append(r.Reproducible.Transitions[:2:2], r.Reproducible.Transitions[3:]...)
 		}, "/reproducible/transitions"},
-		"evidence removed": {good, func(r *Receipt) { delete(r.Reproducible.Transitions[0].Evidence, evIdentity) }, "/reproducible/transitions"},
-		"evidence changed": {good, func(r *Receipt) { r.Reproducible.Transitions[3].Evidence[evAnswer] = x }, "/reproducible/starts/0"},
-		"no transitions":   {good, func(r *Receipt) { r.Reproducible.Transitions = nil }, "/reproducible/starts"},
-		"drift forgotten":  {drifted, func(r *Receipt) { r.Reproducible.Drift, r.Reproducible.DriftTotal = nil, 0 }, "/reproducible/drift"},
-		"drift renamed":    {drifted, func(r *Receipt) { r.Reproducible.Drift[0].Path = "elsewhere" }, "/reproducible/drift"},
-		"drift answered":   {drifted, func(r *Receipt) { r.Reproducible.Answer = good.Reproducible.Answer }, "/reproducible/answer"},
-		"drift excused":    {drifted, func(r *Receipt) { r.Reason = "weather" }, "/reason"},
+		"evidence removed":           {good, func(r *Receipt) { delete(r.Reproducible.Transitions[0].Evidence, evIdentity) }, "/reproducible/transitions"},
+		"evidence changed":           {good, func(r *Receipt) { r.Reproducible.Transitions[3].Evidence[evAnswer] = x }, "/reproducible/starts/0"},
+		"no transitions":             {good, func(r *Receipt) { r.Reproducible.Transitions = nil }, "/reproducible/starts"},
+		"drift forgotten":            {drifted, func(r *Receipt) { r.Reproducible.Drift, r.Reproducible.DriftTotal = nil, 0 }, "/reproducible/drift"},
+		"drift renamed":              {drifted, func(r *Receipt) { r.Reproducible.Drift[0].Path = "elsewhere" }, "/reproducible/drift"},
+		"drift answered":             {drifted, func(r *Receipt) { r.Reproducible.Answer = good.Reproducible.Answer }, "/reproducible/answer"},
+		"restart after an injection": {good, func(r *Receipt) { r.Reproducible.Injected = &Injection{"skills", 2} }, "/reproducible/injected"},
+		"drift excused":              {drifted, func(r *Receipt) { r.Reason = "weather" }, "/reason"},
 		"answer after drift": {drifted, func(r *Receipt) {
 			r.Observed.Processes = append(r.Observed.Processes, good.Observed.Processes[1])
 		}, "/observed/processes"},
