@@ -41,6 +41,9 @@ type cli struct {
 	Living   livingCommands   `cmd:"" help:"Keep memory that grows only from same-turn evidence."`
 }
 
+// helpVars are what the help texts name.
+var helpVars = kong.Vars{"surfaces": strings.Join(canary.Surfaces(), ", ")}
+
 // streams are what a command may write to and read from.
 type streams struct {
 	in       io.Reader
@@ -72,7 +75,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		kong.Name("selfsame"),
 		kong.Description("Prove that an agent is the same, that a repair converged, that memory grew from evidence."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"surfaces": strings.Join(canary.Surfaces(), ", ")},
+		helpVars,
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { status = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
