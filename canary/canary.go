@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -232,6 +233,10 @@ func (r *run) start(ctx context.Context, n int) error {
 	}
 	clock()
 	r.receipt.Observed.Cleanup.ProfilesRemoved++
+	// The next start begins from nothing: what this one put beside its own folder would be memory.
+	if left, err := os.ReadDir(base); err != nil || len(left) > 0 {
+		return refused("left_files", errors.Join(err, fmt.Errorf("start %d of the runtime left %d entries beside its folder", n, len(left))))
+	}
 	return r.stopped(ctx, n, answer, record)
 }
 
@@ -341,6 +346,9 @@ func (r *run) run(ctx context.Context, n int, home, profile string) (*wire.Answe
 // after finds what the start changed in its own profile.
 func (r *run) after(ctx context.Context, profile string) error {
 	changes, err := r.Agent.VerifyProfile(ctx, profile)
+	if _, gone := os.Lstat(profile); errors.Is(gone, fs.ErrNotExist) {
+		changes, err = []Drift{{Surface: SurfaceProfile, Class: "missing", Path: "."}}, nil
+	}
 	if err != nil {
 		return fmt.Errorf("verify after the start: %w", err)
 	}
@@ -393,6 +401,9 @@ func (r *run) conclude(ctx context.Context) error {
 	if !r.receipt.Reproducible.Equal.all() {
 		return r.drift(ctx, []Drift{{Surface: SurfaceAnswer, Class: "changed", Path: "/",
 			Expected: starts[0].AnswerSHA256.String(), Actual: starts[1].AnswerSHA256.String()}})
+	}
+	if r.Inject != nil {
+		return refused("drift_not_detected", fmt.Errorf("drift was injected into %s before start %d and not detected", r.Inject.Surface, r.Inject.Start))
 	}
 	r.receipt.Reproducible.Answer = r.first
 	return r.enter(ctx, RestartReproduced, Evidence{

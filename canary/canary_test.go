@@ -93,7 +93,7 @@ func TestHostileRuntime(t *testing.T) {
 		"flood": "stdout_flood", "flood-stderr": "stderr_flood",
 		"crash": "bad_exit", "kill-self": "bad_exit", "exit-1": "bad_exit",
 		"silent": "answer_refused", "twice": "answer_refused", "garbage": "answer_refused",
-		"trail": "answer_refused", "half": "answer_refused",
+		"trail": "answer_refused", "half": "answer_refused", "plant": "left_files",
 	} {
 		t.Run(deed, func(t *testing.T) {
 			cfg := synthetic(deed, filepath.Join(t.TempDir(), "pid"))
@@ -127,6 +127,7 @@ func TestProfileChangedByStart(t *testing.T) {
 		{deed: []string{"write", "state.db"}, drift: "state.db"},
 		{deed: []string{"write", "SOUL.md"}, drift: "SOUL.md"},
 		{deed: []string{"chmod", "SOUL.md"}, drift: "SOUL.md"},
+		{deed: []string{"remove-profile"}, drift: "."},
 		{deed: []string{"write", "state.db"}, expected: []string{"state.*"}},
 		{deed: []string{"write", "other.db"}, expected: []string{"state.*"}, drift: "other.db"},
 	} {
@@ -244,12 +245,28 @@ func TestParseInjection(t *testing.T) {
 		"skills": {"skills", 2}, "skills@first": {"skills", 1}, "skills@second": {"skills", 2},
 		"compiled-profile/SOUL.md@first": {"compiled-profile/SOUL.md", 1},
 		"":                               nil, "@first": nil, "skills@third": nil, "skills@": nil,
+		"weather": nil, "answer": nil, "compiled-profile/": nil, "compiled-profile/../../other": nil, "compiled-profile//etc/passwd": nil,
 	} {
 		if got, err := ParseInjection(text); !reflect.DeepEqual(got, want) || (err == nil) != (want != nil) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
 }
+
+// An injection that nothing noticed is no restart.
+func TestInjectionNotDetected(t *testing.T) {
+	cfg := synthetic()
+	cfg.Agent = deaf{cfg.Agent}
+	cfg.Inject = &Injection{"skills", 2}
+	r, err := runIn(t, context.Background(), cfg)
+	if err == nil || r.Outcome != Refused || r.Reason != "drift_not_detected" || r.Tier != T1 || r.Reproducible.Answer != nil {
+		t.Errorf("%s (%s), %v", r.Outcome, r.Reason, err)
+	}
+}
+
+type deaf struct{ Agent }
+
+func (deaf) Tamper(string) error { return nil }
 
 // Each lie, with the digests that follow from it made right again, is refused.
 func TestVerifyReceiptRefusesClaims(t *testing.T) {
@@ -302,13 +319,14 @@ func TestVerifyReceiptRefusesClaims(t *testing.T) {
 		"skipped verification": {good, func(r *Receipt) {
 			r.Reproducible.Transitions = append(r.Reproducible.Transitions[:2:2], r.Reproducible.Transitions[3:]...)
 		}, "/reproducible/transitions"},
-		"evidence removed": {good, func(r *Receipt) { delete(r.Reproducible.Transitions[0].Evidence, evIdentity) }, "/reproducible/transitions"},
-		"evidence changed": {good, func(r *Receipt) { r.Reproducible.Transitions[3].Evidence[evAnswer] = x }, "/reproducible/starts/0"},
-		"no transitions":   {good, func(r *Receipt) { r.Reproducible.Transitions = nil }, "/reproducible/starts"},
-		"drift forgotten":  {drifted, func(r *Receipt) { r.Reproducible.Drift, r.Reproducible.DriftTotal = nil, 0 }, "/reproducible/drift"},
-		"drift renamed":    {drifted, func(r *Receipt) { r.Reproducible.Drift[0].Path = "elsewhere" }, "/reproducible/drift"},
-		"drift answered":   {drifted, func(r *Receipt) { r.Reproducible.Answer = good.Reproducible.Answer }, "/reproducible/answer"},
-		"drift excused":    {drifted, func(r *Receipt) { r.Reason = "weather" }, "/reason"},
+		"evidence removed":           {good, func(r *Receipt) { delete(r.Reproducible.Transitions[0].Evidence, evIdentity) }, "/reproducible/transitions"},
+		"evidence changed":           {good, func(r *Receipt) { r.Reproducible.Transitions[3].Evidence[evAnswer] = x }, "/reproducible/starts/0"},
+		"no transitions":             {good, func(r *Receipt) { r.Reproducible.Transitions = nil }, "/reproducible/starts"},
+		"drift forgotten":            {drifted, func(r *Receipt) { r.Reproducible.Drift, r.Reproducible.DriftTotal = nil, 0 }, "/reproducible/drift"},
+		"drift renamed":              {drifted, func(r *Receipt) { r.Reproducible.Drift[0].Path = "elsewhere" }, "/reproducible/drift"},
+		"drift answered":             {drifted, func(r *Receipt) { r.Reproducible.Answer = good.Reproducible.Answer }, "/reproducible/answer"},
+		"restart after an injection": {good, func(r *Receipt) { r.Reproducible.Injected = &Injection{"skills", 2} }, "/reproducible/injected"},
+		"drift excused":              {drifted, func(r *Receipt) { r.Reason = "weather" }, "/reason"},
 		"answer after drift": {drifted, func(r *Receipt) {
 			r.Observed.Processes = append(r.Observed.Processes, good.Observed.Processes[1])
 		}, "/observed/processes"},

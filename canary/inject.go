@@ -1,10 +1,10 @@
 package canary
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"selfsame.dev/selfsame/internal/canon"
@@ -89,14 +89,23 @@ func spoil(name, surface string) error {
 	return err
 }
 
-// UnknownSurface is the error for a surface that cannot be made to drift.
-func UnknownSurface(surface string) error {
-	return &canon.InputError{File: "--inject-drift", Key: surface, Problem: "there is no such surface",
-		Fix: fmt.Sprintf("name a surface of the manifest, %s, %s, %s, %s, %s, or a part such as %sSOUL.md",
-			SurfaceProgram, SurfaceProfile, profileGone, profileMode, profileLink, profilePart)}
+// Surfaces lists what can be made to drift; below the compiled profile, any file or folder can, by its path.
+func Surfaces() []string {
+	all := []string{string(manifest.CompiledViews), SurfaceProgram, SurfaceProfile, profileGone, profileMode, profileLink, profilePart + "PATH"}
+	for surface := range tampering {
+		all = append(all, string(surface))
+	}
+	slices.Sort(all)
+	return all
 }
 
-// ParseInjection reads SURFACE, SURFACE@first or SURFACE@second; without a start it is the second.
+// UnknownSurface is the error for a surface that cannot be made to drift.
+func UnknownSurface(surface string) error {
+	return &canon.InputError{File: "--inject-drift", Key: surface, Problem: "there is no such surface", Fix: "name one of " + strings.Join(Surfaces(), ", ")}
+}
+
+// ParseInjection reads SURFACE, SURFACE@first or SURFACE@second, a surface being one of [Surfaces]; without a
+// start it is the second.
 func ParseInjection(text string) (*Injection, error) {
 	surface, when, found := strings.Cut(text, "@")
 	start, known := map[string]int{"first": 1, "second": 2}[when]
@@ -105,6 +114,10 @@ func ParseInjection(text string) (*Injection, error) {
 	}
 	if surface == "" || !known {
 		return nil, &canon.InputError{File: "--inject-drift", Key: text, Problem: "not SURFACE[@first|second]", Fix: "write, for instance, skills@first"}
+	}
+	part, below := strings.CutPrefix(surface, profilePart)
+	if below && !filepath.IsLocal(part) || !below && !slices.Contains(Surfaces(), surface) {
+		return nil, UnknownSurface(surface)
 	}
 	return &Injection{Surface: surface, Start: start}, nil
 }

@@ -176,6 +176,7 @@ func verifyProcesses(check checker, r *Receipt, m *machine) {
 func verifyReproduced(check checker, r *Receipt, m *machine) {
 	p := &r.Reproducible
 	check(m.at() == RestartReproduced, "/reproducible/transitions", "end at %s, not at a restart", m.at())
+	check(p.Injected == nil, "/reproducible/injected", "drift that was injected is detected, or the run proves nothing")
 	check(len(p.Starts) == 2 && len(r.Observed.Processes) == 2, "/observed/processes", "%s needs two processes that answered", T2)
 	check(p.Equal != nil && p.Equal.all(), "/reproducible/equal", "the starts are not equal")
 	check(p.Answer != nil, "/reproducible/answer", "missing")

@@ -56,6 +56,7 @@ func TestHostileChild(t *testing.T) {
 		{deed: "double-fork", problem: LeftProcesses, hides: true},
 		{deed: "hide-and-hang", problem: TimedOut, hides: true, short: true},
 		{deed: "hide-and-crash", problem: BadExit, hides: true},
+		{deed: "headless", problem: LeftProcesses, hides: true},
 		{deed: "hop", problem: LeftProcesses, hides: true},
 		{deed: "ignore-term", problem: TimedOut, short: true},
 		{deed: "hang", problem: TimedOut, short: true},
@@ -175,6 +176,29 @@ func gonePID(pid int) bool {
 	return false
 }
 
+// The folder is removed where it is, not where it was, by the guardian and by the parent.
+func TestFolderMoved(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		s, base := openTest(t)
+		elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+		it := spec("move", elsewhere)
+		it.Env = append(it.Env, "HERMES_HOME="+filepath.Join(base, "1", "profile"))
+		if got, err := s.Run(context.Background(), it, nil); err != nil || got.Problem != "" {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if err := errors.Join(os.WriteFile(filepath.Join(elsewhere, "file"), nil, 0o600), os.Symlink(elsewhere, base)); err != nil {
+			t.Fatal("control: it was not moved: ", err)
+		}
+		if killed {
+			unix.Kill(s.Guardian().PID, unix.SIGKILL)
+		}
+		closeTest(t, s, base)
+		if _, err := os.Lstat(elsewhere); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("guardian killed %v: the folder is left where the child moved it: %v", killed, err)
+		}
+	}
+}
+
 // With the search switched off the same child must leave its process behind: the
 // tests above see one when there is one. Likewise without a subreaper.
 func TestControlWithoutSearch(t *testing.T) {
@@ -235,7 +259,7 @@ func TestClosedEnvironment(t *testing.T) {
 
 // A killed guardian: the parent finishes its work.
 func TestGuardianKilled(t *testing.T) {
-	for _, deed := range []string{"hide-and-hang", "kill-parent"} {
+	for _, deed := range []string{"hide-and-hang", "kill-parent", "kill-parent-headless"} {
 		t.Run(deed, func(t *testing.T) {
 			bystander := exec.Command("/proc/self/exe", hostile.Word, "hang")
 			bystander.Stdin = strings.NewReader("")
@@ -479,10 +503,10 @@ func TestNoFolder(t *testing.T) {
 }
 
 func TestParseStat(t *testing.T) {
-	const rest = " S 7 41 41 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 123456 0 0"
+	const rest = " S 7 41 41 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 123456 0 0"
 	for _, name := range []string{"sh", ") R 1 1 1 (", "a b", "((("} {
 		got, ok := parseStat([]byte("42 (" + name + ")" + rest))
-		want := stat{Process: Process{PID: 42, Session: 41, StartTicks: 123456}, parent: 7, state: 'S'}
+		want := stat{Process: Process{PID: 42, Session: 41, StartTicks: 123456}, parent: 7, state: 'S', threads: 3}
 		if !ok || got != want {
 			t.Errorf("%q: %+v, %v", name, got, ok)
 		}

@@ -66,6 +66,10 @@ func guard(base string) int {
 	if err := os.Mkdir(base, 0o700); err != nil {
 		return g.fail(err)
 	}
+	folder, err := os.Open(base)
+	if err != nil {
+		return g.fail(err)
+	}
 	self, _ := readStat(os.Getpid())
 	g.say(report{Ready: &self.Process})
 
@@ -90,7 +94,7 @@ func guard(base string) int {
 			break
 		}
 	}
-	err := g.leave(base)
+	err = g.leave(base, folder)
 	if err != nil {
 		return g.fail(err)
 	}
@@ -138,10 +142,10 @@ func confine() error {
 }
 
 // leave kills what is below and removes the folder.
-func (g *guardian) leave(base string) error {
+func (g *guardian) leave(base string, folder *os.File) error {
 	var err error
 	if sweeping {
 		_, err = sweep(searchAll, 0)
 	}
-	return errors.Join(err, removeTree(base))
+	return errors.Join(err, removeFolder(base, folder))
 }

@@ -27,6 +27,7 @@ const answerWait = 2*killWait + 5*time.Second
 // if the guardian is killed.
 type Supervisor struct {
 	base     string
+	folder   *os.File // open at base once that exists
 	cmd      *exec.Cmd
 	control  *os.File
 	sending  sync.Mutex
@@ -126,6 +127,9 @@ func (s *Supervisor) Base() (string, error) {
 			return "", errors.New("the guardian did not report first that it is ready")
 		}
 		s.ready = *r.Ready
+		if s.folder, err = os.Open(s.base); err != nil {
+			return "", err
+		}
 	}
 	return s.base, nil
 }
@@ -246,8 +250,9 @@ func (s *Supervisor) Close() error {
 		if errors.Is(err, ErrGuardianLost) {
 			err = nil // what it would have done is done
 		}
-		err = errors.Join(err, sweepErr, removeTree(s.base))
+		err = errors.Join(err, sweepErr, removeFolder(s.base, s.folder))
 	}
+	s.folder.Close() // of a nil file it is an error and nothing else
 	if _, statErr := os.Lstat(s.base); !errors.Is(statErr, os.ErrNotExist) {
 		err = errors.Join(err, fmt.Errorf("the temporary folder is still there: %v", statErr))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +30,9 @@ func searchAll() ([]stat, bool, error) {
 		case err != nil && !errors.Is(err, unix.EINTR):
 			return nil, false, err
 		case pid == 0:
+			if alive, _ := living(newest(), nil); len(alive) > 0 {
+				return alive, false, nil
+			}
 			all, err := scan()
 			if err != nil {
 				return nil, false, err
@@ -45,6 +49,10 @@ func searchAll() ([]stat, bool, error) {
 func searchOthers(mark string, except map[Process]bool) search {
 	clean := 0
 	return func() ([]stat, bool, error) {
+		if alive, _ := living(newest(), except); len(alive) > 0 {
+			clean = 0
+			return alive, false, nil
+		}
 		all, err := scan()
 		if err != nil {
 			return nil, false, err
@@ -66,17 +74,21 @@ func searchOthers(mark string, except map[Process]bool) search {
 	}
 }
 
-// living returns what lives below this process and reaps what is dead. torn says that the scan
-// saw a process without its parent.
+// living returns what lives below this process and reaps what is dead. torn says that this is not all:
+// a process was seen without its parent, or is dead and not yet to be reaped.
 func living(all map[int]stat, except map[Process]bool) (alive []stat, torn bool) {
 	self := os.Getpid()
 	found, torn := below(all, self, except)
 	for _, s := range found {
 		if !s.dead() {
 			alive = append(alive, s)
-		} else if s.parent == self {
-			_, _ = unix.Wait4(s.PID, nil, unix.WNOHANG|unix.WALL, nil)
+			continue
 		}
+		pid := 0
+		if s.parent == self {
+			pid, _ = unix.Wait4(s.PID, nil, unix.WNOHANG|unix.WALL, nil)
+		}
+		torn = torn || pid != s.PID
 	}
 	return alive, torn
 }
@@ -102,13 +114,31 @@ func sweep(find search, grace time.Duration) (Sweep, error) {
 				}
 			}
 			if elapsed > grace+killWait {
-				return done, fmt.Errorf("%d processes survive SIGKILL for %v (last error: %v)", len(alive), killWait, err)
+				return done, fmt.Errorf("after %v of SIGKILL something is left: %d processes seen, last error: %v", killWait, len(alive), err)
 			}
 		}
 		if len(alive) > 0 {
 			time.Sleep(time.Millisecond)
 		}
 	}
+}
+
+// removeFolder removes the folder open at handle, which was made at path: also when the child moved it, or
+// put something else in its place. A nil handle is one that could not be had.
+func removeFolder(path string, handle *os.File) error {
+	err := removeTree(path)
+	if handle == nil {
+		return err
+	}
+	folder, statErr := handle.Stat()
+	now, linkErr := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(handle.Fd())))
+	if err := errors.Join(err, statErr, linkErr); err != nil {
+		return err
+	}
+	if there, err := os.Lstat(now); err != nil || !os.SameFile(there, folder) {
+		return nil // "(deleted)"
+	}
+	return removeTree(now)
 }
 
 // removeTree removes path and everything below, also where the child took the

@@ -3,15 +3,27 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
 // Write puts data at path with the given mode: a temporary sibling is written, synced and
 // renamed, then the folder is synced. On an error path keeps what it had and the sibling is gone.
+// Only a regular file is replaced: a rename over a device, a FIFO or a link would destroy it.
 func Write(path string, data []byte, mode os.FileMode) error {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file (%s), and would be replaced: name another path", path, info.Mode().Type())
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	dir := filepath.Dir(path)
 	file, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	var failed *fs.PathError
+	if errors.As(err, &failed) { // not the name of a file that nobody asked for
+		return fmt.Errorf("%s cannot be written: %w", path, failed.Err)
+	}
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,11 @@
 package atomicfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -39,5 +42,33 @@ func TestWriteFailureLeavesNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(path, "kept")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A rename over a device, a FIFO or a link would destroy it: as root, --output /dev/null would be the end of /dev/null.
+func TestWriteReplacesOnlyRegularFiles(t *testing.T) {
+	dir := t.TempDir()
+	fifo, link, folder := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
+	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.Symlink("fifo", link), os.Mkdir(folder, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{fifo, link, folder} {
+		before, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Write(path, []byte("x"), 0o600); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if after, err := os.Lstat(path); err != nil || after.Mode() != before.Mode() {
+			t.Errorf("%s was replaced: %v", path, err)
+		}
+	}
+	missing := filepath.Join(dir, "none", "out.json")
+	if err := Write(missing, []byte("x"), 0o600); err == nil || !strings.HasPrefix(err.Error(), missing+" cannot be written: no such") {
+		t.Errorf("an error without the path that was named: %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
+		t.Errorf("left: %v, %v", entries, err)
 	}
 }

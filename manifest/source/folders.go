@@ -212,6 +212,9 @@ func regular(root, relative string) ([]byte, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, &canon.InputError{File: relative, Problem: "is missing", Fix: "give the file"}
 		}
+		if errors.Is(err, fs.ErrPermission) {
+			return nil, &canon.InputError{File: relative, Problem: "cannot be read", Fix: "make it readable"}
+		}
 		if err != nil {
 			return nil, err
 		}

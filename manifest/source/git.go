@@ -2,8 +2,12 @@ package source
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +28,8 @@ func contentAddressed(part string) manifest.Origin {
 }
 
 // CleanGit returns the Git commit of every root that p names, and refuses, naming the paths, inputs that are
-// not exactly those of the commit: modified, staged, untracked, ignored by Git, or hidden from it. What is no
+// not exactly, to the byte, those of the commit: modified, staged, untracked, ignored by Git, hidden from it, or converted
+// at checkout. What is no
 // input (a credential file, a session, what a code root excludes) may be dirty.
 func CleanGit(p Paths) ([]manifest.Origin, error) {
 	var out []manifest.Origin
@@ -97,7 +102,10 @@ var literal = strings.NewReplacer("*", "?", "[", "?", "]", "?", "{", "?", "}", "
 
 func cleanGit(part, folder string, inputs *tree.Selector) (manifest.Origin, error) {
 	out := manifest.Origin{Root: part, Kind: manifest.OriginGit}
-	top, err := git(folder, "rev-parse", "--show-cdup", "--show-prefix")
+	if _, err := os.Stat(folder); err != nil {
+		return out, err
+	}
+	top, err := git(folder, "rev-parse", "--show-toplevel", "--show-prefix")
 	if err == nil {
 		var commit []byte
 		commit, err = git(folder, "rev-parse", "--verify", "HEAD^{commit}")
@@ -105,16 +113,23 @@ func cleanGit(part, folder string, inputs *tree.Selector) (manifest.Origin, erro
 	}
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
+		if out.Commit == "" && !strings.Contains(err.Error(), "not a git repository") && !strings.Contains(err.Error(), "a single revision") {
+			return out, &canon.InputError{File: folder, Problem: "Git does not say which commit it is of: " + err.Error(), Fix: "do what Git says"} // an owner it does not trust, say
+		}
 		return out, &canon.InputError{File: folder, Problem: "is in no Git work tree with a commit, so nothing says where its files came from",
 			Fix: "commit the inputs, or build with Bazel, where inputs are content-addressed"}
 	}
 	if err != nil {
 		return out, err
 	}
-	lines := strings.Split(string(top), "\n")
-	prefix := ""
-	if len(lines) > 1 {
-		prefix = lines[1]
+	// Two lines: the top of the work tree, and folder below it.
+	lines := strings.SplitN(string(top), "\n", 2)
+	prefix := strings.TrimSuffix(lines[len(lines)-1], "\n")
+	if same, err := sameFolder(folder, filepath.Join(lines[0], prefix)); err != nil {
+		return out, err
+	} else if !same {
+		return out, &canon.InputError{File: folder, Problem: "the work tree of its Git repository is elsewhere: " + tree.Display(lines[0]),
+			Fix: "remove core.worktree from the configuration of that repository"}
 	}
 	out.Path = strings.TrimSuffix(prefix, "/")
 	if out.Path == "" {
@@ -140,15 +155,9 @@ func cleanGit(part, folder string, inputs *tree.Selector) (manifest.Origin, erro
 			note(fields[skip])
 		}
 	}
-	// Files that Git was told to take as unchanged: status does not look at them.
-	tracked, err := git(folder, "ls-files", "-v", "-z", "--full-name", "--", ".")
-	if err != nil {
+	// Status believes times, flags and filters; what is read are bytes.
+	if err := differing(folder, out.Commit, prefix, "", inputs, func(path string) { dirty = append(dirty, path) }); err != nil {
 		return out, err
-	}
-	for _, record := range records(tracked) {
-		if tag := record[0]; len(record) > 2 && (tag == 'S' || tag >= 'a' && tag <= 'z') {
-			note(record[2:])
-		}
 	}
 	if len(dirty) == 0 {
 		return out, nil
@@ -165,6 +174,76 @@ func cleanGit(part, folder string, inputs *tree.Selector) (manifest.Origin, erro
 	}
 	return out, &canon.InputError{File: part, Problem: fmt.Sprintf("inputs are not those of commit %.12s: %s", out.Commit, names),
 		Fix: "commit or remove them; a commit with an unretained dirty tree is not reproducible"}
+}
+
+func sameFolder(a, b string) (bool, error) {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other), nil
+}
+
+// differing notes every input of the commit whose bytes in folder are not those of its blob; below is where
+// folder is in the root of the inputs (a submodule is a folder with a commit of its own), prefix where it is in the
+// repository.
+func differing(folder, commit, prefix, below string, inputs *tree.Selector, note func(path string)) error {
+	entries, err := git(folder, "ls-tree", "-r", "-z", commit, ".") // of folder alone, relative to it
+	if err != nil {
+		return err
+	}
+	for _, record := range records(entries) { // "mode type object TAB path"
+		head, path, _ := strings.Cut(record, "\t")
+		fields := strings.Fields(head)
+		at := below + path
+		if len(fields) != 3 {
+			return fmt.Errorf("git ls-tree: %q", record)
+		}
+		switch object := fields[2]; {
+		case fields[1] == "commit" && inputs.Enters(at):
+			if _, err := os.Stat(filepath.Join(folder, path, ".git")); err != nil {
+				note(prefix + path) // not checked out
+			} else if err := differing(filepath.Join(folder, path), object, prefix+path+"/", at+"/", inputs, note); err != nil {
+				return err
+			}
+		case fields[1] == "blob" && fields[0] != "120000" && inputs.Selects(at): // links are refused by who reads the tree
+			same, err := isBlob(filepath.Join(folder, path), object)
+			if err != nil {
+				return err
+			}
+			if !same {
+				note(prefix + path)
+			}
+		}
+	}
+	return nil
+}
+
+// isBlob reports whether a file is the Git object: the digest of "blob SIZE NUL" and its bytes, by SHA-1 or, in
+// repositories of that format, SHA-256.
+func isBlob(file, object string) (bool, error) {
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return false, nil // missing, or something else is there
+	}
+	f, err := os.Open(file)
+	if errors.Is(err, os.ErrPermission) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	sum := sha1.New()
+	if len(object) == 2*sha256.Size {
+		sum = sha256.New()
+	}
+	fmt.Fprintf(sum, "blob %d\x00", info.Size())
+	if _, err := io.Copy(sum, f); err != nil {
+		return false, err
+	}
+	return hex.EncodeToString(sum.Sum(nil)) == object, nil
 }
 
 func records(out []byte) []string {
@@ -185,7 +264,7 @@ func git(folder string, args ...string) ([]byte, error) {
 			cmd.Env = append(cmd.Env, pair)
 		}
 	}
-	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

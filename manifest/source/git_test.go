@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"selfsame.dev/selfsame/internal/canon"
 	"selfsame.dev/selfsame/internal/tree"
@@ -123,5 +124,122 @@ func TestCleanGit(t *testing.T) {
 	t.Setenv("GIT_DIR", t.TempDir())
 	if _, err := source.CleanGit(p); err != nil {
 		t.Errorf("with GIT_DIR set: %v", err)
+	}
+}
+
+// What Git calls clean need not be the bytes of the commit: a filter or an end of line converts them, relaxed times
+// hide a change, and a configuration may name another work tree. Each case has a repository of its own.
+func TestCleanGitBelievesBytes(t *testing.T) {
+	needGit(t)
+	skill := leotest.Folder + "/profile-template/skills/leo-voice/SKILL.md"
+	for _, tc := range []struct {
+		name, says string
+		do         func(t *testing.T, root, at string)
+	}{
+		{"end of line converted at checkout", skill, func(t *testing.T, root, at string) {
+			gitIn(t, root, "config", "core.autocrlf", "true")
+			remove(t, at)
+			gitIn(t, root, "checkout", "-q", ".")
+		}},
+		{"clean filter", skill, func(t *testing.T, root, at string) {
+			put(t, filepath.Join(root, ".git/info/attributes"), "SKILL.md filter=drop\n")
+			gitIn(t, root, "config", "filter.drop.clean", "grep -v dropped")
+			edit(t, at, func(s string) string { return s + "dropped\n" })
+			gitIn(t, root, "add", "-A")
+		}},
+		{"same size, same time", skill, func(t *testing.T, root, at string) {
+			gitIn(t, root, "config", "core.trustctime", "false")
+			gitIn(t, root, "config", "core.checkStat", "minimal")
+			past := time.Now().Add(-time.Hour).Truncate(time.Second)
+			touch := func() {
+				if err := os.Chtimes(at, past, past); err != nil {
+					t.Fatal(err)
+				}
+			}
+			touch()
+			gitIn(t, root, "update-index", "--refresh", "-q")
+			edit(t, at, strings.ToUpper)
+			touch()
+		}},
+		{"another work tree", "core.worktree", func(t *testing.T, root, at string) {
+			other := t.TempDir()
+			gitIn(t, root, "worktree", "add", "-q", "--detach", filepath.Join(other, "w"))
+			gitIn(t, root, "config", "core.worktree", filepath.Join(other, "w"))
+			edit(t, at, strings.ToUpper)
+		}},
+		{"another commit in the place of the commit", skill, func(t *testing.T, root, at string) {
+			edit(t, at, strings.ToUpper)
+			gitIn(t, root, "commit", "-q", "-a", "-m", "other")
+			other := gitIn(t, root, "rev-parse", "HEAD")
+			gitIn(t, root, "reset", "-q", "--hard", "HEAD~1")
+			gitIn(t, root, "replace", "HEAD", other)
+			gitIn(t, root, "reset", "-q", "--hard")
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			root := leotest.Copy(t, repository)
+			gitIn(t, root, "init", "-q")
+			gitIn(t, root, "add", "-A", "-f")
+			gitIn(t, root, "commit", "-q", "-m", "Leo")
+			if _, err := source.CleanGit(leotest.Paths(root)); err != nil {
+				t.Fatalf("control: %v", err)
+			}
+			tc.do(t, root, filepath.Join(root, skill))
+			_, err := source.CleanGit(leotest.Paths(root))
+			var input *canon.InputError
+			if !errors.As(err, &input) || input.Fix == "" || !strings.Contains(err.Error()+input.Fix, tc.says) {
+				t.Errorf("%v does not name %s", err, tc.says)
+			}
+		})
+	}
+}
+
+// A submodule is held to the commit that the repository names.
+func TestCleanGitSubmodule(t *testing.T) {
+	needGit(t)
+	root, module := leotest.Copy(t, repository), t.TempDir()
+	gitIn(t, module, "init", "-q")
+	put(t, filepath.Join(module, "m.py"), "one\n")
+	gitIn(t, module, "add", "-A")
+	gitIn(t, module, "commit", "-q", "-m", "module")
+	gitIn(t, root, "init", "-q")
+	gitIn(t, root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", module, leotest.Folder+"/hermes-runtime/module")
+	gitIn(t, root, "add", "-A", "-f")
+	gitIn(t, root, "commit", "-q", "-m", "Leo")
+	p := leotest.Paths(root)
+	if _, err := source.CleanGit(p); err != nil {
+		t.Fatalf("control: %v", err)
+	}
+	sub := filepath.Join(root, leotest.Folder, "hermes-runtime/module")
+	gitIn(t, sub, "update-index", "--assume-unchanged", "m.py")
+	put(t, filepath.Join(sub, "m.py"), "two\n")
+	if _, err := source.CleanGit(p); err == nil || !strings.Contains(err.Error(), "module/m.py") {
+		t.Errorf("hidden in a submodule: %v", err)
+	}
+}
+
+func remove(t *testing.T, name string) {
+	t.Helper()
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Why there is no commit is said as it is: no folder, no repository, or a Git that refuses.
+func TestCleanGitSaysWhy(t *testing.T) {
+	needGit(t)
+	root := leotest.Copy(t, repository)
+	p := leotest.Paths(root)
+	gitIn(t, root, "init", "-q")
+	if _, err := source.CleanGit(p); err == nil || !strings.Contains(err.Error(), "no Git work tree with a commit") {
+		t.Errorf("without a commit: %v", err)
+	}
+	gitIn(t, root, "config", "core.repositoryFormatVersion", "99")
+	if _, err := source.CleanGit(p); err == nil || strings.Contains(err.Error(), "no Git work tree") || !strings.Contains(err.Error(), "99") {
+		t.Errorf("a repository that Git refuses: %v", err)
+	}
+	p.ProfileTemplate = filepath.Join(root, "absent")
+	if _, err := source.CleanGit(p); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ type canaryRun struct {
 	Timeout                  time.Duration `default:"30s" help:"How long one start may take (default: 30s)."`
 	ExpectChange             []string      `placeholder:"PATTERN" sep:"none" help:"Profile file that a start may add or change, as a glob; may be repeated."`
 	InjectDriftBeforeRestart bool          `help:"Change the compiled SOUL.md before the second start: the negative component."`
-	InjectDrift              string        `placeholder:"SURFACE[@first|second]" help:"Make a surface drift before a start (default: the second)."`
+	InjectDrift              string        `placeholder:"SURFACE[@first|second]" help:"Make a surface drift before a start (default: the second): ${surfaces}."`
 	ExpectDrift              bool          `help:"Hold (status 0) when drift is detected, and only then: for tests of the negative component."`
 	Output                   string        `placeholder:"FILE" help:"Where to write the receipt (default: the undeclared outputs of a Bazel test, else standard output)."`
 }
@@ -142,6 +143,10 @@ func (c *canaryRun) injection(cfg *canary.Config) (err error) {
 	case c.InjectDrift != "":
 		cfg.Inject, err = canary.ParseInjection(c.InjectDrift)
 	}
+	var input *canon.InputError
+	if errors.As(err, &input) {
+		return &refusal{fmt.Sprintf("%v: %s", input, input.Fix)}
+	}
 	return err
 }
 
@@ -182,7 +187,8 @@ func (c *canaryRun) write(std streams, r *canary.Receipt, data []byte) error {
 func (c *canaryRun) result(r *canary.Receipt, err error) error {
 	drift := func() string {
 		d := r.Reproducible.Drift[0]
-		return fmt.Sprintf("drift in %s: %s: expected %s, actual %s (%d differences)", d.Surface, d.Path, d.Expected, d.Actual, r.Reproducible.DriftTotal)
+		return fmt.Sprintf("drift in %s: %s: expected %s, actual %s (differences: %d)", d.Surface, d.Path,
+			cmp.Or(d.Expected, "nothing"), cmp.Or(d.Actual, "nothing"), r.Reproducible.DriftTotal)
 	}
 	switch {
 	case r.Outcome == canary.Drifted && c.ExpectDrift:

@@ -13,10 +13,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
+	"selfsame.dev/selfsame/canary"
 	"selfsame.dev/selfsame/canary/child"
 	"selfsame.dev/selfsame/internal/canon"
 )
@@ -38,6 +40,9 @@ type cli struct {
 	Rpi      rpiCommands      `cmd:"" help:"Judge whether a repair converged."`
 	Living   livingCommands   `cmd:"" help:"Keep memory that grows only from same-turn evidence."`
 }
+
+// helpVars are what the help texts name.
+var helpVars = kong.Vars{"surfaces": strings.Join(canary.Surfaces(), ", ")}
 
 // streams are what a command may write to and read from.
 type streams struct {
@@ -70,6 +75,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		kong.Name("selfsame"),
 		kong.Description("Prove that an agent is the same, that a repair converged, that memory grew from evidence."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		helpVars,
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { status = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),

@@ -37,7 +37,7 @@ func wrongCommands(text string, flags map[string][]string, seen map[string]bool)
 
 // The skill names every rpi command of the program, and no command or flag that it lacks.
 func TestRpiSkillNamesCommands(t *testing.T) {
-	parser := kong.Must(&cli{})
+	parser := kong.Must(&cli{}, helpVars)
 	flags := map[string][]string{}
 	for _, wing := range parser.Model.Children {
 		if wing.Name != "rpi" {

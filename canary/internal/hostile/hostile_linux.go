@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ func Main(answer func(query []byte) ([]byte, error)) {
 	}
 	query, _ := io.ReadAll(os.Stdin)
 	var good []byte
-	if os.Args[2] != "descend" { // which has no profile any more
+	if os.Args[2] != "descend" && os.Args[2] != "headless-child" { // which have no profile any more
 		var err error
 		if good, err = answer(query); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -45,6 +46,13 @@ func Main(answer func(query []byte) ([]byte, error)) {
 	}
 	deed(good, os.Args[3:])
 	os.Exit(0)
+}
+
+// The deed headless-child needs the first thread.
+func init() {
+	if len(os.Args) > 2 && os.Args[1] == Word && os.Args[2] == "headless-child" {
+		runtime.LockOSThread()
+	}
 }
 
 var deeds = map[string]func(good []byte, args []string){
@@ -67,6 +75,12 @@ var deeds = map[string]func(good []byte, args []string){
 		os.WriteFile(temp, []byte(strconv.Itoa(os.Getpid())), 0o600)
 		os.Rename(temp, args[1])
 		hang()
+	},
+	// Leaves a process whose first thread has ended, so that it looks like a zombie.
+	"headless": func(good []byte, args []string) { spawn(args[0], "headless-child", args[0]); os.Stdout.Write(good) },
+	"headless-child": func(_ []byte, args []string) {
+		os.WriteFile(args[0], []byte(strconv.Itoa(os.Getpid())), 0o600)
+		unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
 	},
 	// A chain in which each process forks the next and ends, forever.
 	"hop": func(good []byte, args []string) {
@@ -93,6 +107,11 @@ var deeds = map[string]func(good []byte, args []string){
 	"kill-self": func(good []byte, _ []string) { os.Stdout.Write(good); unix.Kill(os.Getpid(), unix.SIGKILL); hang() },
 	"kill-parent": func(_ []byte, args []string) {
 		leave(3, args[0])
+		unix.Kill(os.Getppid(), unix.SIGKILL)
+		hang()
+	},
+	"kill-parent-headless": func(_ []byte, args []string) {
+		spawn(args[0], "headless-child", args[0])
 		unix.Kill(os.Getppid(), unix.SIGKILL)
 		hang()
 	},
@@ -171,6 +190,26 @@ var deeds = map[string]func(good []byte, args []string){
 		f.Close()
 		os.Stdout.Write(good)
 	},
+	// Plants a file for the next start, beside the folder of this one.
+	"plant": func(good []byte, _ []string) {
+		base := filepath.Dir(filepath.Dir(os.Getenv("HERMES_HOME")))
+		if err := os.WriteFile(filepath.Join(base, "memory"), []byte("planted"), 0o600); err != nil {
+			os.Exit(7)
+		}
+		os.Stdout.Write(good)
+	},
+	"remove-profile": func(good []byte, _ []string) {
+		os.RemoveAll(os.Getenv("HERMES_HOME"))
+		os.Stdout.Write(good)
+	},
+	// Moves the private folder away; the argument is where to.
+	"move": func(good []byte, args []string) {
+		base := filepath.Dir(filepath.Dir(os.Getenv("HERMES_HOME")))
+		if err := os.Rename(base, args[0]); err != nil {
+			os.Exit(7)
+		}
+		os.Stdout.Write(good)
+	},
 	"chmod": func(good []byte, args []string) {
 		os.Chmod(filepath.Join(os.Getenv("HERMES_HOME"), args[0]), 0o600)
 		os.Stdout.Write(good)
@@ -184,7 +223,11 @@ var deeds = map[string]func(good []byte, args []string){
 // leave starts a generation of processes, each in a session of its own with an empty
 // environment, and waits for the last one's pid file.
 func leave(generations int, pidFile string) {
-	cmd := exec.Command("/proc/self/exe", Word, "descend", strconv.Itoa(generations), pidFile)
+	spawn(pidFile, "descend", strconv.Itoa(generations), pidFile)
+}
+
+func spawn(pidFile string, deed ...string) {
+	cmd := exec.Command("/proc/self/exe", append([]string{Word}, deed...)...)
 	cmd.Env = []string{}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
