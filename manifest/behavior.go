@@ -8,7 +8,8 @@ import (
 	"selfsame.dev/selfsame/schemas"
 )
 
-const behaviorFormat = "behavior-manifest.v1"
+// BehaviorFormat is the format of a behavior manifest.
+const BehaviorFormat = "behavior-manifest.v1"
 
 // Behavior is the format behavior-manifest.v1: what the profile template and the code roots
 // bring into an answer. Inputs is identity; Operational is not.
@@ -37,7 +38,7 @@ func Observe(s Sources) (*Behavior, error) {
 	if err := o.first(); err != nil {
 		return nil, err
 	}
-	b := &Behavior{Format: behaviorFormat, Inputs: o.inputs}
+	b := &Behavior{Format: BehaviorFormat, Inputs: o.inputs}
 	var err error
 	if b.InputsSum, err = canon.DigestOf(b.Inputs); err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func Observe(s Sources) (*Behavior, error) {
 // DecodeBehavior reads a behavior manifest and recomputes everything it states about itself.
 func DecodeBehavior(file string, data []byte) (*Behavior, error) {
 	var b Behavior
-	if err := schemas.DecodeCanonical(file, behaviorFormat, data, &b); err != nil {
+	if err := schemas.DecodeCanonical(file, BehaviorFormat, data, &b); err != nil {
 		return nil, err
 	}
 	if err := b.check(); err != nil {

@@ -137,9 +137,9 @@ func checkNames(names []Name) error {
 	return nil
 }
 
-// credentialFile reports whether a file name is one that holds credentials. A plain digest
+// CredentialFile reports whether a file name is one that holds credentials. A plain digest
 // of such a file would be a digest of the credential, so no pinned tree may hold one.
-func credentialFile(p string) bool {
+func CredentialFile(p string) bool {
 	name := strings.ToLower(path.Base(p))
 	switch name {
 	case ".env", "auth.json", "auth.lock", ".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials",

@@ -93,7 +93,7 @@ func (t Tree) check(surface Surface) error {
 		return &canon.InputError{File: string(surface), Problem: "holds no files", Fix: "give the folder that holds them"}
 	}
 	for _, e := range t.Files {
-		if credentialFile(e.Path) {
+		if CredentialFile(e.Path) {
 			return &canon.InputError{File: string(surface), Key: e.Path, Problem: "is a file for credentials; its digest would be a digest of them",
 				Fix: "move it out of the tree, or exclude it in " + CodeRootFile}
 		}

@@ -1,0 +1,48 @@
+package compare
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/internal/tree"
+	"selfsame.dev/selfsame/manifest"
+)
+
+// large returns Leo's manifest with n files in the tree of the runtime's code, the digest of
+// every step-th of them changed.
+func large(tb testing.TB, n, step int) []byte {
+	tb.Helper()
+	m, err := manifest.Decode("golden", golden(tb))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	code := &m.Identity.Inputs.Behavior.HermesCode.Tree
+	for i := range n - len(code.Files) {
+		text := fmt.Sprintf("file %d", i)
+		if step > 0 && i%step == 0 {
+			text += " changed"
+		}
+		code.Files = append(code.Files, tree.Entry{Path: fmt.Sprintf("zz/package%02d/module%05d.py", i%97, i), Size: int64(len(text)), Digest: canon.Sum([]byte(text))})
+	}
+	return reseal(tb, m)
+}
+
+func BenchmarkDecode(b *testing.B) {
+	data := large(b, 10_000, 0)
+	for b.Loop() {
+		if _, err := manifest.Decode("a", data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func golden(tb testing.TB) []byte {
+	tb.Helper()
+	data, err := os.ReadFile("../../fixtures/working-leo/golden/leo-identity-manifest-v1.json")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/internal/tree"
+	"selfsame.dev/selfsame/internal/tree/disk"
+	"selfsame.dev/selfsame/manifest"
+	"selfsame.dev/selfsame/manifest/compare"
+)
+
+type compareCommand struct {
+	A      string `arg:"" help:"Identity manifest (also a behavior manifest or provenance), folder of outputs, or - for standard input."`
+	B      string `arg:"" help:"The same of the other side."`
+	JSON   bool   `help:"Write the result as JSON (comparison.v1), with every difference."`
+	Output string `placeholder:"FILE" help:"Where to write the result (default: standard output)."`
+}
+
+func (c *compareCommand) Run(std streams) error {
+	result, err := c.compare(std)
+	if err != nil {
+		return err
+	}
+	data := []byte(strings.TrimSuffix(result.Text(), "\n"))
+	if c.JSON {
+		if data, err = canon.Marshal(result); err != nil {
+			return err
+		}
+	}
+	if err := writeResult(std, c.Output, data); err != nil {
+		return err
+	}
+	if result.Equal {
+		return nil
+	}
+	first := result.Groups[0]
+	return &failure{fmt.Sprintf("they differ: %d differences, the first in %s (%s): %s", result.Total(), first.Surface, first.Class, first.Differences[0].Path)}
+}
+
+func (c *compareCommand) compare(std streams) (*compare.Comparison, error) {
+	if c.A == "-" && c.B == "-" {
+		return nil, &refusal{"standard input can be one side only"}
+	}
+	folderA, err := isFolder(c.A)
+	if err != nil {
+		return nil, err
+	}
+	folderB, err := isFolder(c.B)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case folderA != folderB:
+		return nil, &refusal{"a file and a folder cannot be compared: name two files, or two folders"}
+	case folderA:
+		a, err := outputs(c.A)
+		if err != nil {
+			return nil, err
+		}
+		b, err := outputs(c.B)
+		if err != nil {
+			return nil, err
+		}
+		return compare.Folders(a, b)
+	}
+	a, err := document(std, c.A)
+	if err != nil {
+		return nil, err
+	}
+	b, err := document(std, c.B)
+	if err != nil {
+		return nil, err
+	}
+	return compare.Documents(a, b)
+}
+
+func isFolder(name string) (bool, error) {
+	if name == "-" {
+		return false, nil
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir(), err
+}
+
+func document(std streams, name string) (compare.Document, error) {
+	if name == "-" {
+		data, err := io.ReadAll(std.in)
+		return compare.Document{Name: name, Data: data}, err
+	}
+	data, err := os.ReadFile(name)
+	return compare.Document{Name: name, Data: data}, err
+}
+
+// outputs reads a folder of outputs. The folder may be a link, as those of Bazel are; nothing in it may. Files
+// that by their name hold credentials are not opened.
+func outputs(name string) (compare.Folder, error) {
+	folder := compare.Folder{Name: name}
+	root, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return folder, err
+	}
+	var list []disk.File
+	err = filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(root, at)
+		if err != nil {
+			return err
+		}
+		relative = filepath.ToSlash(relative)
+		switch {
+		case d.Type()&fs.ModeSymlink != 0:
+			return &canon.InputError{File: name, Key: tree.Display(relative), Problem: "is a symbolic link, not a regular file", Fix: "compare folders that hold the files themselves"}
+		case manifest.CredentialFile(relative):
+			if err := tree.CheckName(relative); err != nil {
+				return canon.InFile(name, err)
+			}
+			folder.Withheld = append(folder.Withheld, relative)
+		default:
+			list = append(list, disk.File{Logical: relative, Path: relative})
+		}
+		return nil
+	})
+	if err != nil {
+		return folder, err
+	}
+	if folder.Files, err = disk.HashFiles(list, root, disk.Options{}); err != nil {
+		return folder, canon.InFile(name, err)
+	}
+	folder.Read = func(path string) ([]byte, error) { return os.ReadFile(filepath.Join(root, filepath.FromSlash(path))) }
+	return folder, nil
+}
