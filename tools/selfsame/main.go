@@ -36,6 +36,7 @@ type cli struct {
 	Quiet    bool             `short:"q" help:"Write no result to standard output; errors still go to standard error."`
 	Manifest manifestCommands `cmd:"" help:"Say what an agent is."`
 	Compare  compareCommand   `cmd:"" help:"Say whether two manifests, or two folders of outputs, are the same, and what to do where not."`
+	Ledger   ledgerCommands   `cmd:"" help:"Keep which identity each machine found, and see who agrees."`
 	Profile  profileCommands  `cmd:"" help:"Compile what a manifest pins into an empty folder."`
 	Canary   canaryCommands   `cmd:"" help:"Prove that an agent is the same after a restart."`
 	Rpi      rpiCommands      `cmd:"" help:"Judge whether a repair converged."`
