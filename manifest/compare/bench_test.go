@@ -46,3 +46,13 @@ func golden(tb testing.TB) []byte {
 	}
 	return data
 }
+
+// The whole of a comparison but reading the files: two manifests of 10,000 files, every hundredth other.
+func BenchmarkDocuments(b *testing.B) {
+	x, y := Document{"a", large(b, 10_000, 0)}, Document{"b", large(b, 10_000, 100)}
+	for b.Loop() {
+		if _, err := Documents(x, y); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

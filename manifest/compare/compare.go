@@ -7,7 +7,9 @@ package compare
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -196,7 +198,18 @@ func decode(d Document) (out decoded, err error) {
 	default: // also what is no document: the error says what an identity manifest must be
 		out.manifest, err = manifest.Decode(d.Name, d.Data)
 	}
-	return out, err
+	return out, inDocument(d.Name, err)
+}
+
+// inDocument says in which document the surface is that an error names.
+func inDocument(name string, err error) error {
+	var input *canon.InputError
+	if !errors.As(err, &input) || input.File == name {
+		return err
+	}
+	named := *input
+	named.File, named.Key = name, strings.TrimSuffix(input.File+": "+input.Key, ": ")
+	return &named
 }
 
 func (d decoded) side(doc Document) Side {
