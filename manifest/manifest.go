@@ -122,6 +122,14 @@ func (in *Inputs) sameAgent() error {
 // Decode reads an identity manifest and recomputes everything it states about itself: structure,
 // digests, policy, views (law I8). That shows it is consistent; only [Verify] shows it is true.
 func Decode(file string, data []byte) (*Manifest, error) {
+	if m := accept(data); m != nil {
+		return m, nil
+	}
+	return decode(file, data)
+}
+
+// decode is [Decode] by the schema alone; it says what is wrong.
+func decode(file string, data []byte) (*Manifest, error) {
 	var m Manifest
 	if err := schemas.DecodeCanonical(file, Format, data, &m); err != nil {
 		return nil, err
@@ -134,16 +142,8 @@ func Decode(file string, data []byte) (*Manifest, error) {
 
 func (m *Manifest) check() error {
 	in := m.Identity.Inputs
-	if in.Label != Label {
-		return &canon.InputError{Key: "/identity/inputs/label", Problem: "only " + Label + " is admitted", Fix: "generate the manifest anew"}
-	}
-	for _, check := range []func() error{
-		in.Behavior.check, in.Constitution.check, in.Snapshot.check, in.Rows.check, in.sameAgent,
-		func() error { return in.Rows.bound(in.Snapshot) },
-	} {
-		if err := check(); err != nil {
-			return err
-		}
+	if err := in.check(); err != nil {
+		return err
 	}
 	again, err := pin(in)
 	if err != nil {
@@ -161,6 +161,21 @@ func (m *Manifest) check() error {
 		return forged("/identity_sha256")
 	case !slices.Equal(again.Surfaces, m.Surfaces):
 		return forged("/surfaces")
+	}
+	return nil
+}
+
+func (in Inputs) check() error {
+	if in.Label != Label {
+		return &canon.InputError{Key: "/identity/inputs/label", Problem: "only " + Label + " is admitted", Fix: "generate the manifest anew"}
+	}
+	for _, check := range []func() error{
+		in.Behavior.check, in.Constitution.check, in.Snapshot.check, in.Rows.check, in.sameAgent,
+		func() error { return in.Rows.bound(in.Snapshot) },
+	} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

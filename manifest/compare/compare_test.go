@@ -205,7 +205,10 @@ func TestBehaviorAndProvenance(t *testing.T) {
 		}, "provenance/git-provenance", true, ""},
 		{"rotation", one, observed("0011223344556677", "y"), "operational/operational-observation", true, "value"},
 		{"two keys say nothing", one, observed("8811223344556677", "y"), "operational/operational-observation", true, "key_id"},
-		{"skill", Document{"a", data}, func(b *manifest.Behavior) { b.Inputs.Skills.Files = b.Inputs.Skills.Files[1:]; resum(t, &b.Inputs.Skills) },
+		{"skill", Document{"a", data}, func(b *manifest.Behavior) {
+			b.Inputs.Skills.Files = b.Inputs.Skills.Files[1:]
+			resum(t, &b.Inputs.Skills)
+		},
 			"identity/skills", false, "skills/evidence-first/SKILL.md"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
