@@ -13,7 +13,7 @@ import (
 // The test binary is the command too, where a test or the canary starts it anew.
 func TestMain(m *testing.M) {
 	child.Main()
-	if slices.Contains([]string{"canary"}, firstArg()) {
+	if slices.Contains([]string{"canary", "ledger"}, firstArg()) {
 		main()
 	}
 	os.Exit(m.Run())
