@@ -3,7 +3,9 @@ package ledger
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -226,6 +228,32 @@ func TestNextRefuses(t *testing.T) {
 		edit(&e)
 		if line, err := new(Ledger).Next(e); err == nil {
 			t.Errorf("%s: %s", name, line)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// The formats over time: a record and an agreement are these bytes.
+func TestGolden(t *testing.T) {
+	data := build(t, "leo@1 ci-a 1", "leo@1 ci-b 1", "leo@1 ci-c 2")
+	l, err := Read("l", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agreement, err := canon.Marshal(l.Agreement(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, have := range map[string][]byte{"record.json": bytes.TrimSuffix(lines(data)[1], []byte("\n")), "agreement.json": agreement} {
+		file := "../../fixtures/ledger/" + name
+		if *update {
+			if err := os.WriteFile(file, have, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(file); err != nil || !bytes.Equal(want, have) {
+			t.Errorf("%s differs (%v); if that is meant: go test ./manifest/ledger -run TestGolden -update\n%s", name, err, have)
 		}
 	}
 }
