@@ -2,7 +2,9 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/hex"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,10 +25,10 @@ func accept(data []byte) *Manifest {
 	if canon.Decode(data, m) != nil {
 		return nil
 	}
-	if again, err := m.Encode(); err != nil || !bytes.Equal(again, data) {
+	if !bytes.Equal(m.encodeTrees(len(data)), data) {
 		return nil
 	}
-	short, err := m.short().Encode()
+	short, err := m.short(1).Encode()
 	if err != nil || schemas.Validate("", Format, short) != nil || m.Identity.Inputs.check() != nil {
 		return nil
 	}
@@ -47,15 +49,54 @@ func accept(data []byte) *Manifest {
 	return m
 }
 
-// short is m with one file of each tree.
-func (m *Manifest) short() *Manifest {
+// short is m with at most n files of each tree.
+func (m *Manifest) short(n int) *Manifest {
 	out := *m
-	in := &out.Identity.Inputs
-	for _, files := range []*[]tree.Entry{
-		&in.Behavior.HermesCode.Tree.Files, &in.Behavior.DeploymentCode.Tree.Files, &in.Behavior.Skills.Files,
-		&in.Behavior.Plugins.Files, &in.Behavior.DatabaseTools.Files, &in.Rows.Evidence.Files,
-	} {
-		*files = (*files)[:min(1, len(*files))]
+	for _, files := range out.Identity.Inputs.trees() {
+		*files = (*files)[:min(n, len(*files))]
 	}
 	return &out
+}
+
+// trees are the files of every tree, in the order of their canonical form.
+func (in *Inputs) trees() []*[]tree.Entry {
+	b := &in.Behavior
+	return []*[]tree.Entry{
+		&b.DatabaseTools.Files, &b.DeploymentCode.Tree.Files, &b.HermesCode.Tree.Files, &b.Plugins.Files, &b.Skills.Files, &in.Rows.Evidence.Files,
+	}
+}
+
+// encodeTrees is [Manifest.Encode] with the files of the trees, most of the bytes, written in their order at
+// once. It is nil where it cannot tell their places from others.
+func (m *Manifest) encodeTrees(size int) []byte {
+	empty, err := m.short(0).Encode()
+	if err != nil {
+		return nil
+	}
+	// Quotes in a string are escaped, so this is a name and no text.
+	parts := bytes.Split(empty, []byte(`"files":[]`))
+	trees := m.Identity.Inputs.trees()
+	if len(parts) != len(trees)+1 {
+		return nil
+	}
+	out := append(make([]byte, 0, size), parts[0]...)
+	for i, files := range trees {
+		out = append(out, `"files":[`...)
+		for j, e := range *files {
+			if j > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, `{"path":`...)
+			if out, err = jsontext.AppendQuote(out, e.Path); err != nil {
+				return nil
+			}
+			out = append(out, `,"sha256":"`...)
+			out = hex.AppendEncode(out, e.Digest[:])
+			out = append(out, `","size":`...)
+			out = strconv.AppendInt(out, e.Size, 10)
+			out = append(out, '}')
+		}
+		out = append(append(out, ']'), parts[i+1]...)
+	}
+	return out
 }

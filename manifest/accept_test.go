@@ -28,7 +28,32 @@ func TestAcceptIsDecode(t *testing.T) {
 		}
 	}
 	agree("control", data, true)
-	for i := 0; i < len(data); i += len(data)/150 + 1 {
+	// Names that JSON could write in more than one way are no exception.
+	m, err := decode("m", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := m.Identity.Inputs
+	in.Behavior.HermesCode.Tree.Files = slices.Clone(in.Behavior.HermesCode.Tree.Files)
+	for _, name := range []string{"zz/\u00e9\u20ac", "zz/<&>\"", "zz/\U0001f600", "zz/~"} {
+		in.Behavior.HermesCode.Tree.Files = append(in.Behavior.HermesCode.Tree.Files, tree.Entry{Path: name, Size: 1 << 40, Digest: canon.Sum(nil)})
+	}
+	files := in.Behavior.HermesCode.Tree.Files
+	slices.SortFunc(files, func(a, b tree.Entry) int { return strings.Compare(a.Path, b.Path) })
+	if in.Behavior.HermesCode.Tree.Summary, err = tree.Summarize(files); err != nil {
+		t.Fatal(err)
+	}
+	odd, err := pin(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := odd.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	agree("odd names", text, true)
+	agree("odd name escaped", bytes.Replace(text, []byte("\u20ac"), []byte(`\u20ac`), 1), false)
+	for i := 0; i < len(data); i += len(data)/100 + 1 {
 		changed := slices.Clone(data)
 		changed[i] ^= 1
 		agree("bit "+string(data[max(0, i-20):min(len(data), i+20)]), changed, false)
