@@ -52,6 +52,29 @@ func TestAcceptIsDecode(t *testing.T) {
 		t.Fatal(err)
 	}
 	agree("odd names", text, true)
+	for name, forge := range map[string]func(m *Manifest){
+		"identity_sha256": func(m *Manifest) { m.IdentitySHA256[0]++ },
+		"inputs_sha256":   func(m *Manifest) { m.Identity.InputsSHA256[0]++ },
+		"view":            func(m *Manifest) { m.Identity.Views[0].SHA256[0]++ },
+		"surface":         func(m *Manifest) { m.Surfaces[0].Note += "!" },
+		"label":           func(m *Manifest) { m.Identity.Inputs.Label = "canonical" },
+	} {
+		m, err := decode("m", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forge(m)
+		if name != "identity_sha256" { // as far as a forger can
+			if m.IdentitySHA256, err = canon.DigestOf(m.Identity); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text, err := m.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		agree("forged "+name, text, false)
+	}
 	agree("odd name escaped", bytes.Replace(text, []byte("\u20ac"), []byte(`\u20ac`), 1), false)
 	for i := 0; i < len(data); i += len(data)/100 + 1 {
 		changed := slices.Clone(data)

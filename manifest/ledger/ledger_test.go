@@ -106,6 +106,20 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// A place that is not the record's is refused even where the chain of digests holds.
+func TestPlace(t *testing.T) {
+	for place, holds := range map[int64]bool{0: true, 1: false} {
+		e := Entry{Label: "leo", Host: "a", At: "2026-01-02T03:04:05Z"}
+		line, err := canon.Marshal(Record{Format: Format, Sequence: place, Entry: e})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read("l", append(line, '\n')); (err == nil) != holds {
+			t.Errorf("place %d: %v", place, err)
+		}
+	}
+}
+
 // No single changed bit but one of the last line passes the chain; those, and lines that were cut off, show against a head.
 func TestHead(t *testing.T) {
 	data := build(t, "leo a 1", "leo b 1", "leo c 1")

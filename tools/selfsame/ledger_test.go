@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -153,6 +154,38 @@ func TestLedgerTogether(t *testing.T) {
 	wait.Wait()
 	if status, out, errs := call("ledger", "check", file, "--machines", fmt.Sprint(processes)); status != exitHolds {
 		t.Errorf("%d, %s%s", status, out, errs)
+	}
+}
+
+// An addition waits while the file is read, and ends when nobody reads.
+func TestLedgerWaits(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "l.jsonl")
+	if status, _, errs := addTo(file, "ci-a", leoManifest); status != exitHolds {
+		t.Fatal(errs)
+	}
+	reader, err := openLocked(file, os.O_RDONLY, unix.LOCK_SH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := mustRead(t, file)
+	done := make(chan int)
+	go func() {
+		status, _, _ := addTo(file, "ci-b", leoManifest)
+		done <- status
+	}()
+	select {
+	case status := <-done:
+		t.Errorf("ended with %d while the file was read", status)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if !bytes.Equal(mustRead(t, file), before) {
+		t.Error("the file grew while it was read")
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if status := <-done; status != exitHolds || len(mustRead(t, file)) <= len(before) {
+		t.Errorf("control: %d", status)
 	}
 }
 
