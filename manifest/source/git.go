@@ -70,6 +70,12 @@ func codeInputs(root string) func() (*tree.Selector, error) {
 	}
 }
 
+// CodeSelection returns which files of a code root are inputs, as the declaration at its top says.
+func CodeSelection(root string) (tree.Selection, error) {
+	r, err := declaredRoot(root)
+	return r.Selection(), err
+}
+
 func declaredRoot(root string) (manifest.CodeRoot, error) {
 	data, err := os.ReadFile(filepath.Join(root, manifest.CodeRootFile))
 	if errors.Is(err, os.ErrNotExist) {

@@ -35,6 +35,7 @@ const (
 type cli struct {
 	Quiet    bool             `short:"q" help:"Write no result to standard output; errors still go to standard error."`
 	Manifest manifestCommands `cmd:"" help:"Say what an agent is."`
+	Bundle   bundleCommands   `cmd:"" help:"Keep a source tree as one file with one digest."`
 	Profile  profileCommands  `cmd:"" help:"Compile what a manifest pins into an empty folder."`
 	Canary   canaryCommands   `cmd:"" help:"Prove that an agent is the same after a restart."`
 	Rpi      rpiCommands      `cmd:"" help:"Judge whether a repair converged."`
@@ -78,6 +79,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		helpVars,
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { status = code }),
+		kong.Vars(bundleVars),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	parsed, err := parser.Parse(args)
