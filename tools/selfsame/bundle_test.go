@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/manifest"
 	"selfsame.dev/selfsame/manifest/bundle"
+	"selfsame.dev/selfsame/manifest/leotest"
+	"selfsame.dev/selfsame/schemas"
 )
 
 func TestBundle(t *testing.T) {
@@ -96,6 +99,41 @@ func TestBundle(t *testing.T) {
 	if _, there := os.Lstat(at("x")); there == nil || err != nil || len(list) > 0 {
 		t.Errorf("left %v, %v", list, err)
 	}
+}
+
+// Bundles bind the roots of a manifest where there is no commit at all: the same identity, other provenance.
+func TestManifestOfBundles(t *testing.T) {
+	l := &leo{t: t}
+	t.Chdir(leotest.Copy(t, "../.."))
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	var bundles []string
+	for _, root := range []struct{ flag, folder string }{{"profile-template", leoAt + "profile-template"}, {"hermes-root", leoAt + "hermes-runtime"}, {"deployment-root", leoAt + "teleo-deployment"}, {"source-root", "."}} {
+		l.run(exitHolds, "bundle", "create", "--root", root.folder, "--output", at(root.flag), "--exclude", "**/.env", "--exclude", "**/auth.json")
+		bundles = append(bundles, "--bundle", root.flag+"="+at(root.flag))
+	}
+	l.run(exitInput, command("manifest behavior", rootFlags, "--output", at("none.json"))...) // control: no commit, no bundle
+	l.run(exitHolds, command("manifest behavior", rootFlags, bundles[:6], "--output", at("behavior.json"))...)
+	l.run(exitHolds, command("manifest generate --behavior-manifest", at("behavior.json"), documentFlags, bundles[6:], "--output", at("manifest.json"), "--provenance", at("provenance.json"))...)
+	l.run(exitHolds, command("manifest verify --manifest", at("manifest.json"), rootFlags)...)
+	data := mustRead(t, at("provenance.json"))
+	var p manifest.Provenance
+	if err := schemas.DecodeCanonical("provenance.json", manifest.ProvenanceFormat, data, &p); err != nil || len(p.Origins) != 4 {
+		t.Fatalf("%s, %v", data, err)
+	}
+	for _, o := range p.Origins {
+		text, _ := l.run(exitHolds, "bundle", "verify", "--bundle", at(o.Root))
+		if o.Kind != manifest.OriginBundle || o.Bundle == nil || !strings.HasPrefix(text, "bundle_sha256 "+o.Bundle.String()+"\n") {
+			t.Errorf("%+v, want %s", o, text)
+		}
+	}
+	skill := leoAt + "profile-template/skills/leo-voice/SKILL.md"
+	write(t, skill, append(mustRead(t, skill), '!'))
+	if _, text := l.run(exitInput, command("manifest behavior", rootFlags, bundles[:6], "--output", at("x.json"))...); !strings.Contains(text, "skills/leo-voice/SKILL.md (changed)") {
+		t.Error(text)
+	}
+	l.run(exitInput, command("manifest behavior", rootFlags, bundles, "--output", at("x.json"))...) // there is no source root
+	l.run(exitUsage, command("manifest generate --input-list", l.list(), bundles[6:], "--output", at("x.json"))...)
 }
 
 // Progress is for long work on a terminal, and is cleared.
