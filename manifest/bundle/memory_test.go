@@ -64,7 +64,7 @@ func (p *peak) look() {
 // A bundle is written and read in memory that depends neither on sizes nor on the number of folders.
 func TestMemory(t *testing.T) {
 	const limit = 96 << 20 // bytes: windows of 8 MiB on both sides and buffers, about 30 MB, doubled by garbage
-	const size = 192 << 20 // of one file
+	const size = 128 << 20 // of one file
 	sum := sha256.New()
 	if _, err := io.Copy(sum, &zeros{size}); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestMemory(t *testing.T) {
 
 // A compressed bomb stops at the bounds it declares, and at those of the reader.
 func TestBomb(t *testing.T) {
-	const size = 256 << 20
+	const size = 64 << 20
 	head := func(declared int64) string {
 		return fmt.Sprintf("%s\nfiles 1\nbytes %d\npath_bytes 1\ntree %s\n%s %d x\n", bundle.Format, declared, canon.Sum(nil), canon.Sum(nil), declared)
 	}
