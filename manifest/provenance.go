@@ -17,6 +17,7 @@ type Provenance struct {
 // The kinds of [Origin].
 const (
 	OriginGit              = "git_clean"         // every file is that of the commit
+	OriginBundle           = "source_bundle"     // every file is that of the source bundle
 	OriginContentAddressed = "content_addressed" // an explicit list of inputs, as under Bazel
 )
 
@@ -26,6 +27,8 @@ type Origin struct {
 	Kind   string `json:"kind"`
 	Commit string `json:"commit,omitempty"` // of Git, in full
 	Path   string `json:"path,omitempty"`   // of the root in the work tree, "." for the top
+
+	Bundle *canon.Digest `json:"bundle_sha256,omitempty"` // the identity of a source bundle
 }
 
 // ProvenanceOf binds origins to a manifest.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -558,5 +559,24 @@ func TestBelow(t *testing.T) {
 	slices.Sort(pids)
 	if !slices.Equal(pids, []int{20, 30, 40}) || !torn {
 		t.Errorf("%v, torn %v", pids, torn)
+	}
+}
+
+// The numbers of threads are not those of processes: /proc shows them when it is asked.
+func TestNewestAreProcesses(t *testing.T) {
+	thread := make(chan int)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		runtime.LockOSThread()
+		thread <- unix.Gettid()
+		<-done
+	}()
+	tid := <-thread
+	if _, ok := readStat(tid); !ok || tid == os.Getpid() {
+		t.Fatalf("control: /proc does not show thread %d", tid)
+	}
+	if _, found := newest()[tid]; found {
+		t.Errorf("thread %d is taken for a process", tid)
 	}
 }

@@ -139,9 +139,15 @@ func newest() map[int]stat {
 	}
 	last, _ := strconv.Atoi(string(bytes.TrimSpace(load[bytes.LastIndexByte(load, ' ')+1:])))
 	for pid := last; pid > max(0, last-few); pid-- {
+		// Threads have numbers, too, and a /proc entry that no listing shows; only a process can be opened.
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue
+		}
 		if s, ok := readStat(pid); ok {
 			all[pid] = s
 		}
+		unix.Close(fd)
 	}
 	return all
 }

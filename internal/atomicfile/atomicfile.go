@@ -4,15 +4,24 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// Write puts data at path with the given mode: a temporary sibling is written, synced and
+// Write puts data at path with the given mode, as [Create] does.
+func Write(path string, data []byte, mode os.FileMode) error {
+	return Create(path, mode, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Create puts what fill writes at path with the given mode: a temporary sibling is written, synced and
 // renamed, then the folder is synced. On an error path keeps what it had and the sibling is gone.
 // Only a regular file is replaced: a rename over a device, a FIFO or a link would destroy it.
-func Write(path string, data []byte, mode os.FileMode) error {
+func Create(path string, mode os.FileMode, fill func(io.Writer) error) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is no regular file (%s), and would be replaced: name another path", path, info.Mode().Type())
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -27,8 +36,11 @@ func Write(path string, data []byte, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(data)
-	err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close())
+	err = fill(file)
+	if err == nil {
+		err = errors.Join(file.Chmod(mode), file.Sync())
+	}
+	err = errors.Join(err, file.Close())
 	if err == nil {
 		err = os.Rename(file.Name(), path)
 	}

@@ -31,8 +31,13 @@ func contentAddressed(part string) manifest.Origin {
 // not exactly, to the byte, those of the commit: modified, staged, untracked, ignored by Git, hidden from it, or converted
 // at checkout. What is no
 // input (a credential file, a session, what a code root excludes) may be dirty.
-func CleanGit(p Paths) ([]manifest.Origin, error) {
+func CleanGit(p Paths) ([]manifest.Origin, error) { return Origins(p, nil) }
+
+// Origins is [CleanGit] but for the roots that bundles names a source bundle of ("hermes-root": file): these are
+// bound to it in place of a commit, and refused when their inputs are not exactly those in it.
+func Origins(p Paths, bundles map[string]string) ([]manifest.Origin, error) {
 	var out []manifest.Origin
+	bound := 0
 	for _, root := range []struct {
 		part, folder string
 		input        func() (*tree.Selector, error)
@@ -51,11 +56,21 @@ func CleanGit(p Paths) ([]manifest.Origin, error) {
 		if err != nil {
 			return nil, err
 		}
-		origin, err := cleanGit(root.part, root.folder, selector)
+		bind := cleanGit
+		if file, ok := bundles[root.part]; ok {
+			bound++
+			bind = func(part, folder string, inputs *tree.Selector) (manifest.Origin, error) {
+				return bundled(part, file, folder, inputs)
+			}
+		}
+		origin, err := bind(root.part, root.folder, selector)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, origin)
+	}
+	if bound < len(bundles) {
+		return nil, &canon.InputError{Key: "--bundle", Problem: "names a root that is not read here", Fix: "give ROOT=FILE with one of the roots of this command"}
 	}
 	return out, nil
 }
@@ -68,6 +83,12 @@ func codeInputs(root string) func() (*tree.Selector, error) {
 		}
 		return r.Selection().Compile()
 	}
+}
+
+// CodeSelection returns which files of a code root are inputs, as the declaration at its top says.
+func CodeSelection(root string) (tree.Selection, error) {
+	r, err := declaredRoot(root)
+	return r.Selection(), err
 }
 
 func declaredRoot(root string) (manifest.CodeRoot, error) {

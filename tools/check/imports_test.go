@@ -29,7 +29,7 @@ var rooms = map[string][]string{
 }
 
 // pure packages get readers, clocks and digests passed in.
-var pure = []string{"internal/canon", "internal/tree", "manifest", "rpi", "living"}
+var pure = []string{"internal/canon", "internal/tree", "manifest", "manifest/bundle", "rpi", "living"}
 
 var effects = []string{"os", "time", "math/rand", "net", "os/exec", "syscall", "golang.org/x/sys/unix"}
 

@@ -37,6 +37,7 @@ type cli struct {
 	Manifest manifestCommands `cmd:"" help:"Say what an agent is."`
 	Compare  compareCommand   `cmd:"" help:"Say whether two manifests, or two folders of outputs, are the same, and what to do where not."`
 	Ledger   ledgerCommands   `cmd:"" help:"Keep which identity each machine found, and see who agrees."`
+	Bundle   bundleCommands   `cmd:"" help:"Keep a source tree as one file with one digest."`
 	Profile  profileCommands  `cmd:"" help:"Compile what a manifest pins into an empty folder."`
 	Canary   canaryCommands   `cmd:"" help:"Prove that an agent is the same after a restart."`
 	Rpi      rpiCommands      `cmd:"" help:"Judge whether a repair converged."`
@@ -80,6 +81,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		helpVars,
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { status = code }),
+		kong.Vars(bundleVars),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	parsed, err := parser.Parse(args)

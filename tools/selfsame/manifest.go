@@ -66,13 +66,14 @@ type manifestBehavior struct {
 	ProfileTemplate string `aliases:"profile" placeholder:"DIR" required:"" help:"Profile template."`
 	HermesRoot      string `placeholder:"DIR" required:"" help:"Tree of the runtime's code."`
 	DeploymentRoot  string `placeholder:"DIR" required:"" help:"Tree of the deployment's code."`
-	ObservationKey  string `placeholder:"FILE" help:"Local key for the operational observation; made when missing, never copied anywhere."`
-	Output          string `placeholder:"FILE" help:"Where to write the manifest (default: standard output)."`
+	sourceBundles
+	ObservationKey string `placeholder:"FILE" help:"Local key for the operational observation; made when missing, never copied anywhere."`
+	Output         string `placeholder:"FILE" help:"Where to write the manifest (default: standard output)."`
 }
 
 func (c *manifestBehavior) Run(std streams) error {
 	p := source.Paths{ProfileTemplate: c.ProfileTemplate, HermesRoot: c.HermesRoot, DeploymentRoot: c.DeploymentRoot, ObservationKey: c.ObservationKey}
-	origins, err := source.CleanGit(p)
+	origins, err := source.Origins(p, c.Bundle)
 	if err != nil {
 		return err
 	}
@@ -95,9 +96,15 @@ func (c *manifestBehavior) Run(std streams) error {
 	return writeResult(std, c.Output, data)
 }
 
+// sourceBundles bind roots that are no clean Git work trees.
+type sourceBundles struct {
+	Bundle map[string]string `mapsep:"none" placeholder:"ROOT=FILE" help:"Source bundle that binds a root (its flag without the dashes) in place of a clean commit."`
+}
+
 type manifestGenerate struct {
 	documents
 	inputList
+	sourceBundles
 	BehaviorManifest string `placeholder:"FILE" help:"behavior-manifest.v1."`
 	Output           string `placeholder:"FILE" required:"" help:"Where to write the manifest."`
 	Digest           string `placeholder:"FILE" help:"Where to write manifest_sha256 (default: the output with .sha256)."`
@@ -162,6 +169,9 @@ func (c *manifestGenerate) Run(std streams) error {
 
 func (c *manifestGenerate) inputs() (*manifest.Behavior, manifest.Sources, []manifest.Origin, error) {
 	if c.InputList != "" {
+		if len(c.Bundle) > 0 {
+			return nil, manifest.Sources{}, nil, &refusal{"--bundle does not go with --input-list, which is content-addressed"}
+		}
 		s, err := source.List(c.InputList)
 		if err != nil {
 			return nil, s, nil, err
@@ -180,7 +190,7 @@ func (c *manifestGenerate) inputs() (*manifest.Behavior, manifest.Sources, []man
 	if err != nil {
 		return nil, s, nil, err
 	}
-	origins, err := source.CleanGit(p)
+	origins, err := source.Origins(p, c.Bundle)
 	if err != nil {
 		return nil, s, nil, err
 	}
