@@ -45,7 +45,7 @@ type cli struct {
 }
 
 // helpVars are what the help texts name.
-var helpVars = kong.Vars{"surfaces": strings.Join(canary.Surfaces(), ", ")}
+var helpVars = kong.Vars{"surfaces": strings.Join(canary.Surfaces(), ", ")}.CloneWith(bundleVars)
 
 // streams are what a command may write to and read from.
 type streams struct {
@@ -81,7 +81,6 @@ func run(ctx context.Context, args []string, std streams) int {
 		helpVars,
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { status = code }),
-		kong.Vars(bundleVars),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	parsed, err := parser.Parse(args)
