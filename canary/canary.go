@@ -196,11 +196,7 @@ func (r *run) ask() (err error) {
 
 // start takes one start from the manifest to stopped_cleanly: its folder is gone again then.
 func (r *run) start(ctx context.Context, n int) error {
-	base, err := r.super.Base()
-	if err != nil {
-		return err
-	}
-	name := strconv.Itoa(n)
+	base, name := r.super.Base(), strconv.Itoa(n)
 	home := filepath.Join(base, name)
 	for _, dir := range []string{home, filepath.Join(home, "home"), filepath.Join(home, "tmp")} {
 		if err := os.Mkdir(dir, 0o700); err != nil {

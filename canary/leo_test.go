@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"selfsame.dev/selfsame/canary/respond/embedded"
 	"selfsame.dev/selfsame/internal/atomicfile"
 	"selfsame.dev/selfsame/manifest"
 	"selfsame.dev/selfsame/manifest/leotest"
@@ -37,7 +38,7 @@ func responder(t testing.TB) Runtime {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Runtime{Program: exe, Args: []string{"respond"}, Variant: LocalResponder}
+		return Runtime{Program: exe, Args: []string{embedded.Arg}, Variant: LocalResponder}
 	}
 	for _, base := range []string{"", filepath.Join(os.Getenv("TEST_SRCDIR"), os.Getenv("TEST_WORKSPACE")), os.Getenv("TEST_SRCDIR")} {
 		if at, err := filepath.Abs(filepath.Join(base, name)); err == nil {

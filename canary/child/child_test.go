@@ -4,6 +4,7 @@ package child
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,10 +24,14 @@ import (
 	"selfsame.dev/selfsame/canary/internal/hostile"
 )
 
-func TestMain(m *testing.M) {
+// Variables are set before init, where the guardian begins.
+var _ = func() bool {
 	subreap = os.Getenv("TEST_NO_SUBREAPER") == ""
 	sweeping = os.Getenv("TEST_NO_SWEEP") == ""
-	Main()
+	return true
+}()
+
+func TestMain(m *testing.M) {
 	hostile.Main(func(query []byte) ([]byte, error) { return []byte(`{"answer":"` + string(query) + `"}`), nil })
 	if len(os.Args) == 5 && os.Args[1] == "parent" {
 		parent(os.Args[2], os.Args[3], os.Args[4])
@@ -129,11 +134,10 @@ func openTest(t *testing.T, env ...string) (*Supervisor, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	base, err := s.Base()
-	if err != nil {
+	if err := s.Ready(); err != nil {
 		t.Fatal(err)
 	}
-	return s, base
+	return s, s.Base()
 }
 
 func closeTest(t *testing.T, s *Supervisor, base string) {
@@ -319,8 +323,8 @@ func parent(state, temp, pidFile string) {
 		fmt.Println("here")
 		select {}
 	}
-	base, err := s.Base()
-	if err != nil {
+	base := s.Base()
+	if err := s.Ready(); err != nil {
 		panic(err)
 	}
 	os.MkdirAll(filepath.Join(base, "profile"), 0o700)
@@ -491,16 +495,17 @@ func TestNotStarted(t *testing.T) {
 	closeTest(t, s, base)
 }
 
-// A guardian that cannot make its folder says so.
+// Where no folder can be made nothing is started.
 func TestNoFolder(t *testing.T) {
-	s, err := open(filepath.Join(t.TempDir(), "absent"), nil)
-	if err != nil {
-		t.Fatal(err)
+	temp := t.TempDir()
+	if _, err := open(filepath.Join(temp, "absent"), nil); err == nil || !strings.Contains(err.Error(), "absent") {
+		t.Errorf("Open says %v", err)
 	}
-	if _, err := s.Base(); err == nil || !strings.Contains(err.Error(), "absent") {
-		t.Errorf("Base says %v", err)
+	for pid := range newest() {
+		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.Contains(line, []byte(temp)) {
+			t.Errorf("the guardian is left: %d", pid)
+		}
 	}
-	s.Close()
 }
 
 func TestParseStat(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime"
@@ -18,10 +19,6 @@ const guardianName = "selfsame-canary-guardian"
 // controlFD is the guardian's end of the socket to its parent.
 const controlFD = 3
 
-// enabled is set when [Main] ran in this process, so that starting this binary anew
-// reaches it too.
-var enabled bool
-
 // subreap and sweeping are false only in the negative controls of the tests.
 var subreap, sweeping = true, true
 
@@ -35,23 +32,22 @@ type order struct {
 
 // report is what the guardian says to the parent.
 type report struct {
-	Ready    *Process `json:"ready,omitempty"`    // the folder exists
+	Ready    *Process `json:"ready,omitempty"`    // the folder has a keeper
 	Started  *Process `json:"started,omitempty"`  // the child runs
 	Ended    *Result  `json:"ended,omitempty"`    // and is absent
 	Finished bool     `json:"finished,omitempty"` // the folder is gone
 	Error    string   `json:"error,omitempty"`
 }
 
-// Main must be the first call of main (or TestMain) in every program that starts
-// children: in a guardian it does not return, elsewhere it returns at once.
-func Main() {
+// Every program that can start children is a guardian when it is called so. Ahead of main, and so of what the
+// rest of the program needs time to initialize: a guardian has no use for it.
+func init() {
 	if len(os.Args) == 2 && os.Args[0] == guardianName {
 		os.Exit(guard(os.Args[1]))
 	}
-	enabled = true
 }
 
-// guard is the guardian from start to end; base is the folder that it makes and removes.
+// guard is the guardian from start to end; base is the folder that it removes.
 func guard(base string) int {
 	// PDEATHSIG and no_new_privs belong to a thread; this one makes every child.
 	runtime.LockOSThread()
@@ -63,10 +59,11 @@ func guard(base string) int {
 	if err := confine(); err != nil {
 		return g.fail(err)
 	}
-	if err := os.Mkdir(base, 0o700); err != nil {
+	// The parent makes it, too, and need not wait for this process; whoever is first.
+	if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return g.fail(err)
 	}
-	folder, err := os.Open(base)
+	folder, err := os.OpenFile(base, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return g.fail(err)
 	}

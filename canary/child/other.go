@@ -15,10 +15,10 @@ var ErrGuardianLost = errors.New("the guardian was killed")
 // Supervisor cannot be had on this system; [Open] says so.
 type Supervisor struct{}
 
-func Main()                               {}
-func Open(string) (*Supervisor, error)    { return nil, errLinux }
-func (*Supervisor) Base() (string, error) { return "", errLinux }
-func (*Supervisor) Guardian() Process     { return Process{} }
+func Open(string) (*Supervisor, error) { return nil, errLinux }
+func (*Supervisor) Base() string       { return "" }
+func (*Supervisor) Ready() error       { return errLinux }
+func (*Supervisor) Guardian() Process  { return Process{} }
 func (*Supervisor) Run(context.Context, Spec, func(Process)) (Result, error) {
 	return Result{}, errLinux
 }

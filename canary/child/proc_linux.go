@@ -91,6 +91,61 @@ func scan() (map[int]stat, error) {
 	return all, nil
 }
 
+// counters are the kernel's, of proc_loadavg(5) and proc_stat(5).
+type counters struct {
+	forks uint64 // processes and threads made since boot
+	tasks uint64 // of them alive
+	last  int    // the number given last in this PID namespace
+}
+
+func readCounters() (c counters, ok bool) {
+	var load struct{ one, five, fifteen float64 }
+	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
+		var running int
+		_, err = fmt.Sscanf(string(data), "%f %f %f %d/%d %d", &load.one, &load.five, &load.fifteen, &running, &c.tasks, &c.last)
+		ok = err == nil
+	}
+	data, _ := os.ReadFile("/proc/stat")
+	_, forks, _ := bytes.Cut(data, []byte("\nprocesses "))
+	n, _ := fmt.Sscan(string(forks), &c.forks)
+	return c, ok && n == 1
+}
+
+// since reads every process numbered from first on: numbers are given in ascending order, so that this is all
+// that is younger than first. looked is how many numbers that are, and 0 where it cannot be known: since the counters
+// were before so many were given that they may have begun anew at the bottom, or /proc does not show this process.
+// (A privileged process can choose the number of the next.)
+func since(first int, before counters) (all map[int]stat, looked int) {
+	now, ok := readCounters()
+	_, self := readStat(os.Getpid())
+	data, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	if !ok || !self || err != nil || first == 0 || before.forks == 0 || now.last < first {
+		return nil, 0
+	}
+	most, _ := strconv.ParseUint(string(bytes.TrimSpace(data)), 10, 64)
+	if now.forks-before.forks+now.tasks > most/2 {
+		return nil, 0
+	}
+	return readRange(first, now.last), now.last - first + 1
+}
+
+// readRange reads the processes numbered from first to last.
+func readRange(first, last int) map[int]stat {
+	all := map[int]stat{}
+	for pid := first; pid <= last; pid++ {
+		// Threads have numbers, too, and a /proc entry that no listing shows; only a process can be opened.
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue
+		}
+		if s, ok := readStat(pid); ok {
+			all[pid] = s
+		}
+		unix.Close(fd)
+	}
+	return all
+}
+
 // below returns what descends from root, root not included. A process in except,
 // with everything below it, is left out. torn says that some parent was missing: it ended during the scan,
 // and what hung on it has moved.
@@ -132,24 +187,12 @@ func below(all map[int]stat, root int, except map[Process]bool) (found []stat, t
 // a chain in which each forks the next and ends is gone wherever the walk looks. A hint, nothing more.
 func newest() map[int]stat {
 	const few = 64
-	all := map[int]stat{}
 	load, err := os.ReadFile("/proc/loadavg") // its last field is the last number given
 	if err != nil {
-		return all
+		return nil
 	}
 	last, _ := strconv.Atoi(string(bytes.TrimSpace(load[bytes.LastIndexByte(load, ' ')+1:])))
-	for pid := last; pid > max(0, last-few); pid-- {
-		// Threads have numbers, too, and a /proc entry that no listing shows; only a process can be opened.
-		fd, err := unix.PidfdOpen(pid, 0)
-		if err != nil {
-			continue
-		}
-		if s, ok := readStat(pid); ok {
-			all[pid] = s
-		}
-		unix.Close(fd)
-	}
-	return all
+	return readRange(max(1, last-few+1), last)
 }
 
 // childless reports whether this process has no child, not even a dead one: the kernel's own answer.

@@ -100,7 +100,7 @@ type StderrRecord struct {
 
 // Absence is the caller's own look, apart from the guardian's, at what is left.
 type Absence struct {
-	Scanned int `json:"scanned"` // processes looked at
+	Scanned int `json:"scanned"` // process numbers looked at
 	Present int `json:"present"` // named processes still there
 	Session int `json:"session"` // members of their sessions
 	Traced  int `json:"traced"`  // environments that name the folder

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,7 @@ const answerWait = 2*killWait + 5*time.Second
 // if the guardian is killed.
 type Supervisor struct {
 	base     string
-	folder   *os.File // open at base once that exists
+	folder   *os.File // open at base
 	cmd      *exec.Cmd
 	control  *os.File
 	sending  sync.Mutex
@@ -35,18 +36,16 @@ type Supervisor struct {
 	ready    Process
 	except   map[Process]bool // what lived below this process before
 	subreap  int32            // the setting to restore
+	before   counters         // when this was opened
 	children []Process
 	closed   bool
 }
 
-// Open starts a guardian that owns a new private folder in parent. It returns before
-// the guardian is ready; [Supervisor.Base] waits.
+// Open makes a new private folder in parent, and starts the guardian that owns it. It returns
+// before the guardian is ready; [Supervisor.Ready] waits.
 func Open(parent string) (*Supervisor, error) { return open(parent, nil) }
 
 func open(parent string, env []string) (*Supervisor, error) {
-	if !enabled {
-		return nil, errors.New("child.Main was not called at the start of this program")
-	}
 	parent, err := filepath.Abs(parent)
 	if err != nil {
 		return nil, err
@@ -72,11 +71,26 @@ func open(parent string, env []string) (*Supervisor, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("subreaper: %w", err)
 	}
+	s.before, _ = readCounters()
 	if err := s.spawn(env); err != nil {
 		s.restore()
 		return nil, fmt.Errorf("start the guardian: %w", err)
 	}
+	// Not before the guardian lives: a folder without a keeper could be left.
+	if err := s.makeFolder(); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
 	return s, nil
+}
+
+func (s *Supervisor) makeFolder() error {
+	if err := os.Mkdir(s.base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	var err error
+	s.folder, err = os.Open(s.base)
+	return err
 }
 
 func (s *Supervisor) spawn(env []string) error {
@@ -116,25 +130,25 @@ func (s *Supervisor) spawn(env []string) error {
 	return nil
 }
 
-// Base returns the folder, mode 0700, which exists from now to [Supervisor.Close].
-func (s *Supervisor) Base() (string, error) {
-	if s.ready == (Process{}) {
-		r, err := s.next(answerWait)
-		if err != nil {
-			return "", err
-		}
-		if r.Ready == nil {
-			return "", errors.New("the guardian did not report first that it is ready")
-		}
-		s.ready = *r.Ready
-		if s.folder, err = os.Open(s.base); err != nil {
-			return "", err
-		}
+// Base returns the folder, mode 0700, which exists up to [Supervisor.Close].
+func (s *Supervisor) Base() string { return s.base }
+
+// Ready waits for the guardian.
+func (s *Supervisor) Ready() error {
+	if s.ready != (Process{}) {
+		return nil
 	}
-	return s.base, nil
+	r, err := s.next(answerWait)
+	if err == nil && r.Ready == nil {
+		err = errors.New("the guardian did not report first that it is ready")
+	}
+	if err == nil {
+		s.ready = *r.Ready
+	}
+	return err
 }
 
-// Guardian returns the guardian's process, once [Supervisor.Base] has returned.
+// Guardian returns the guardian's process, once it is ready.
 func (s *Supervisor) Guardian() Process { return s.ready }
 
 // ErrGuardianLost says that the guardian ended before its time.
@@ -174,7 +188,7 @@ func (s *Supervisor) next(wait time.Duration) (report, error) {
 // not nil, is told of the child while it runs. When ctx is done the child is stopped and the
 // result says so. An error means that the guardian failed; close the supervisor then.
 func (s *Supervisor) Run(ctx context.Context, spec Spec, started func(Process)) (Result, error) {
-	if _, err := s.Base(); err != nil {
+	if err := s.Ready(); err != nil {
 		return Result{}, err
 	}
 	if err := s.send(order{Start: &spec}); err != nil {
@@ -204,11 +218,15 @@ func (s *Supervisor) Remove(name string) error { return removeTree(filepath.Join
 // Look searches, from this process and apart from the guardian, for anything left of the
 // children and, once the supervisor is closed, of the guardian.
 func (s *Supervisor) Look() (Absence, error) {
-	all, err := scan()
-	if err != nil {
-		return Absence{}, err
+	all, looked := since(s.ready.PID, s.before)
+	if looked == 0 {
+		var err error
+		if all, err = scan(); err != nil {
+			return Absence{}, err
+		}
+		looked = len(all)
 	}
-	seen := Absence{Scanned: len(all)}
+	seen := Absence{Scanned: looked}
 	named := s.children
 	if s.closed && s.ready != (Process{}) {
 		named = append(slices.Clone(named), s.ready)
@@ -260,7 +278,7 @@ func (s *Supervisor) Close() error {
 }
 
 func (s *Supervisor) finish() error {
-	if _, err := s.Base(); err != nil {
+	if err := s.Ready(); err != nil {
 		return err
 	}
 	if err := s.send(order{Finish: true}); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"selfsame.dev/selfsame/canary"
 	"selfsame.dev/selfsame/canary/child"
-	"selfsame.dev/selfsame/canary/respond"
+	"selfsame.dev/selfsame/canary/respond/embedded"
 	"selfsame.dev/selfsame/canary/wire"
 	"selfsame.dev/selfsame/internal/atomicfile"
 	"selfsame.dev/selfsame/internal/canon"
@@ -23,7 +23,6 @@ import (
 type canaryCommands struct {
 	Run           canaryRun           `cmd:"" help:"Start an agent twice from newly compiled profiles; drift stops it before an answer."`
 	VerifyReceipt canaryVerifyReceipt `cmd:"" help:"Check that a receipt bears out what it claims."`
-	Responder     canaryResponder     `cmd:"" hidden:"" help:"Be the local runtime: identity-runtime.v1 on standard input and output."`
 }
 
 type canaryRun struct {
@@ -125,7 +124,7 @@ func (c *canaryRun) runtime(cfg *canary.Config) (err error) {
 		if len(c.RuntimeArg) > 0 {
 			return &refusal{"--runtime-arg needs --runtime"}
 		}
-		cfg.Runtime = canary.Runtime{Args: []string{"canary", "responder"}, Variant: canary.LocalResponder}
+		cfg.Runtime = canary.Runtime{Args: []string{embedded.Arg}, Variant: canary.LocalResponder}
 		cfg.Runtime.Program, err = os.Executable()
 		return err
 	}
@@ -235,15 +234,6 @@ func (c *canaryVerifyReceipt) Run(std streams) error {
 		} else if r.ReproducibleSHA256 != first.ReproducibleSHA256 {
 			return &failure{fmt.Sprintf("%s: the reproducible part has sha256 %s, that of %s has %s", file, r.ReproducibleSHA256, c.Receipt, first.ReproducibleSHA256)}
 		}
-	}
-	return nil
-}
-
-type canaryResponder struct{}
-
-func (*canaryResponder) Run(std streams) error {
-	if status := respond.Main(std.in, std.out, std.err, os.Getenv("HERMES_HOME")); status != 0 {
-		os.Exit(status) // it has said why
 	}
 	return nil
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"selfsame.dev/selfsame/canary"
-	"selfsame.dev/selfsame/canary/child"
 	"selfsame.dev/selfsame/internal/canon"
 )
 
@@ -65,7 +64,6 @@ type refusal struct{ reason string }
 func (r *refusal) Error() string { return r.reason }
 
 func main() {
-	child.Main() // in a guardian it does not return
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))

@@ -6,13 +6,10 @@ import (
 	"os"
 	"slices"
 	"testing"
-
-	"selfsame.dev/selfsame/canary/child"
 )
 
 // The test binary is the command too, where a test or the canary starts it anew.
 func TestMain(m *testing.M) {
-	child.Main()
 	if slices.Contains([]string{"canary", "ledger"}, firstArg()) {
 		main()
 	}

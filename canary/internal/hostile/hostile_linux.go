@@ -86,7 +86,7 @@ var deeds = map[string]func(good []byte, args []string){
 	"hop": func(good []byte, args []string) {
 		// The shell limits recursion, hence the exec now and then.
 		const script = `trap '' TERM; echo $$ > "$1"
-			hop() { n=$((n+1)); [ $n -gt 500 ] && exec /bin/sh -c "$0" "$0" "$1"; hop "$1" & exit; }; hop "$1"`
+			hop() { n=$((n+1)); [ -e "$1" ] || exit; [ $n -gt 500 ] && exec /bin/sh -c "$0" "$0" "$1"; hop "$1" & exit; }; hop "$1"`
 		cmd := exec.Command("/bin/sh", "-c", script, script, args[0])
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {
