@@ -3,6 +3,7 @@ package rpi
 import (
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // DefaultRepairRounds is the bound where the caller declares none.
@@ -71,13 +72,21 @@ type Phase struct {
 
 // NewPhase starts a phase. A negative bound is refused.
 func NewPhase(options Options) (*Phase, error) {
-	if options.RepairRounds < 0 {
-		return nil, refuse(RepairRounds, "/options/repair_rounds")
+	p := &Phase{}
+	if err := p.begin(options); err != nil {
+		return nil, err
 	}
-	p := &Phase{options: options, reason: NotConverged}
+	return p, nil
+}
+
+func (p *Phase) begin(options Options) error {
+	if options.RepairRounds < 0 {
+		return refuse(RepairRounds, "/options/repair_rounds")
+	}
+	p.options, p.reason = options, NotConverged
 	p.closed.ids.list, p.closed.classes.list = p.room[:0:5], p.room[5:5]
 	p.opened = p.counts[:0]
-	return p, nil
+	return nil
 }
 
 // Offer shows the phase the next round. Once the phase has stopped, or when the bound is
@@ -171,14 +180,21 @@ func (p *Phase) Outcome() (Outcome, error) {
 	}, nil
 }
 
+var phases = sync.Pool{New: func() any { return &Phase{} }}
+
 // RunRepairPhase walks rounds that already happened: the first fresh validation, then
 // every repair round. Rounds behind a stop or past the bound are never looked at.
 func RunRepairPhase(rounds []Value, options Options) (Outcome, error) {
 	if len(rounds) == 0 {
 		return Outcome{}, refuse(NoRounds, "")
 	}
-	phase, err := NewPhase(options)
-	if err != nil {
+	// An outcome shares nothing with its phase, which is large: the next run takes it over.
+	phase := phases.Get().(*Phase)
+	defer func() {
+		*phase = Phase{}
+		phases.Put(phase)
+	}()
+	if err := phase.begin(options); err != nil {
 		return Outcome{}, err
 	}
 	for i := range rounds {

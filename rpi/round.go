@@ -302,23 +302,36 @@ func (r *Round) foldEvidence(entry *Value) (rule Rule, path, ref string) {
 	case Text:
 		e.Ref = entry.text
 	case Object:
-		name := entry.member("ref")
+		var name, digest *Value
+		for i := range entry.kids {
+			value := &entry.kids[i].Value
+			switch entry.kids[i].Name {
+			case "ref":
+				name = value
+			case "subject_digest":
+				digest = value
+			case "resolves":
+				e.resolves = value
+			case "preexisting":
+				e.preexisting = value
+			case "introduced":
+				e.introduced = value
+			}
+		}
 		if name == nil || name.kind != Text || blank(name.text) {
 			return EvidenceRef, "", ""
 		}
 		e.Ref, e.fields = name.text, entry
-		for _, list := range [...]struct {
-			name string
-			at   **Value
-		}{{"resolves", &e.resolves}, {"preexisting", &e.preexisting}, {"introduced", &e.introduced}} {
-			ids := entry.member(list.name)
-			if ids != nil && ids.kind != Null && !ids.nonemptyStrings() {
-				return EvidenceIDs, "/" + list.name, e.Ref
-			}
-			*list.at = ids
+		switch {
+		case !e.resolves.idsOrNull():
+			return EvidenceIDs, "/resolves", e.Ref
+		case !e.preexisting.idsOrNull():
+			return EvidenceIDs, "/preexisting", e.Ref
+		case !e.introduced.idsOrNull():
+			return EvidenceIDs, "/introduced", e.Ref
 		}
-		if bound := entry.member("subject_digest"); bound != nil {
-			digest, ok := r.readDigest(bound)
+		if digest != nil {
+			digest, ok := r.readDigest(digest)
 			if !ok {
 				return EvidenceDigest, "/subject_digest", e.Ref
 			}
@@ -335,6 +348,9 @@ func (r *Round) foldEvidence(entry *Value) (rule Rule, path, ref string) {
 	}
 	return "", "", ""
 }
+
+// idsOrNull reports whether a list of finding ids may stand in a receipt.
+func (v *Value) idsOrNull() bool { return v == nil || v.kind == Null || v.nonemptyStrings() }
 
 // same reports whether two entries of one ref say the same; a bare label is a binding
 // with a ref and nothing else.

@@ -5,7 +5,9 @@ import "strings"
 // This file holds what the reference takes from Python's own rules about values.
 
 // blank reports whether Python's str.strip leaves nothing of s.
-func blank(s string) bool {
+func blank(s string) bool { return (s == "" || s[0] <= ' ' || s[0] > '~') && allSpace(s) }
+
+func allSpace(s string) bool {
 	for _, r := range s {
 		if !pythonSpace(r) {
 			return false
@@ -94,12 +96,17 @@ func (v *Value) digest() (string, bool) {
 	if len(hex) != 64 {
 		return "", false
 	}
-	for i := 0; i < len(hex); i++ {
-		if c := hex[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+	for i := range len(hex) {
+		if !hexDigit[hex[i]] {
 			return "", false
 		}
 	}
 	return v.text, true
+}
+
+var hexDigit = [256]bool{
+	'0': true, '1': true, '2': true, '3': true, '4': true, '5': true, '6': true, '7': true, '8': true, '9': true,
+	'a': true, 'b': true, 'c': true, 'd': true, 'e': true, 'f': true,
 }
 
 // nonemptyStrings reports whether v is a list of strings of which none is blank.
