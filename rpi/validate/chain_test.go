@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -314,26 +315,7 @@ func TestSignedLie(t *testing.T) {
 	if _, err := validate.Append(dir, keyOf(1), []validate.Judgment{failing(t, "one", map[string]string{"slow": ""})}); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, "round-000000.json")
-	resign := func(from, to string) {
-		t.Helper()
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var entry map[string]any
-		if err := canon.Decode(raw, &entry); err != nil {
-			t.Fatal(err)
-		}
-		body, err := canon.Marshal(entry["body"])
-		if err != nil {
-			t.Fatal(err)
-		}
-		changed := []byte(strings.Replace(string(body), from, to, 1))
-		signature := hex.EncodeToString(ed25519.Sign(keyOf(1), append([]byte(validate.RoundFormat+"\n"), changed...)))
-		_ = os.Remove(path)
-		write(t, dir, filepath.Base(path), `{"body":`+string(changed)+`,"signature":"`+signature+`"}`)
-	}
+	resign := func(from, to string) { t.Helper(); resigned(t, dir, 0, 0, from, to) }
 	resign("x", "x")
 	if _, err := validate.Replay(dir, "", ""); err != nil {
 		t.Fatal("control: the same body signed again:", err)
@@ -341,6 +323,48 @@ func TestSignedLie(t *testing.T) {
 	resign(`"stop_reason":"not_converged"`, `"stop_reason":"converged"`)
 	_, err := validate.Replay(dir, "", "")
 	refused(t, "a signed lie", err, "the law says")
+	resign(`"stop_reason":"converged"`, `"stop_reason":"not_converged"`)
+	resign(`"index":0`, `"index":1`)
+	_, err = validate.Replay(dir, "", "")
+	refused(t, "a signed wrong number", err, "does not follow")
+}
+
+// Nor can the signer add a round to a repair that has stopped.
+func TestSignedAfterTheStop(t *testing.T) {
+	dir := converged(t)
+	sum := func(index int) string {
+		raw, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("round-%06d.json", index)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return canon.Sum(raw).String()
+	}
+	resigned(t, dir, 2, 3, `"index":2`, `"index":3`)
+	resigned(t, dir, 3, 3, sum(1), sum(2))
+	_, err := validate.Replay(dir, "", "")
+	refused(t, "a round after the stop", err, "the repair stopped")
+}
+
+// resigned writes round as made of round from, its body changed and signed again.
+func resigned(t *testing.T, dir string, from, round int, old, changed string) {
+	t.Helper()
+	file := func(index int) string { return fmt.Sprintf("round-%06d.json", index) }
+	raw, err := os.ReadFile(filepath.Join(dir, file(from)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entry map[string]any
+	if err := canon.Decode(raw, &entry); err != nil {
+		t.Fatal(err)
+	}
+	body, err := canon.Marshal(entry["body"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(body), old, changed, 1)
+	signature := hex.EncodeToString(ed25519.Sign(keyOf(1), append([]byte(validate.RoundFormat+"\n"), text...)))
+	_ = os.Remove(filepath.Join(dir, file(round)))
+	write(t, dir, file(round), `{"body":`+text+`,"signature":"`+signature+`"}`)
 }
 
 // A round of one chain does not fit another of the same signer and the same beginning, even

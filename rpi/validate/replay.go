@@ -119,7 +119,7 @@ func (r *Replayed) replayRound(dir, name string, raw []byte, public ed25519.Publ
 		if err := readObject(dir, BindingsFormat, ref.Bindings, &legs[i].Bindings); err != nil {
 			return err
 		}
-		if again, err := r.admit(legs[i], map[canon.Digest][]byte{}); err != nil || again != ref {
+		if _, err := r.admit(legs[i], map[canon.Digest][]byte{}); err != nil {
 			return errors.Join(refuse(fmt.Sprintf("/body/legs/%d", i), "the judgment does not belong here"), err)
 		}
 	}
