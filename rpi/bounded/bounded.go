@@ -28,6 +28,8 @@ type Command struct {
 	Dir   string
 	Env   []string
 	Stdin []byte
+	// Extra is file descriptor 3, where it is set.
+	Extra *os.File
 }
 
 // Result is how a run ended. What was written before a bound was passed is kept.
@@ -63,6 +65,9 @@ func Run(ctx context.Context, c Command, limits Limits) (Result, error) {
 	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	cmd.Stdin = bytes.NewReader(c.Stdin)
+	if c.Extra != nil {
+		cmd.ExtraFiles = []*os.File{c.Extra}
+	}
 	cmd.WaitDelay = settle
 	cmd.SysProcAttr = attributes()
 	var result Result

@@ -141,9 +141,7 @@ func RunCheck(ctx context.Context, inside Containment, dir string, subject Subje
 		if err := unchanged(scratch, r.Tree, "it changed while it was copied"); err != nil {
 			return none, err
 		}
-		argv := inside.Wrap(scratch, check.Effect == DisposableMutation, check)
-		result, err := bounded.Run(ctx, bounded.Command{Argv: argv, Env: []string{}},
-			bounded.Limits{Time: time.Duration(check.TimeMS) * time.Millisecond, Output: check.OutputBytes})
+		result, err := inside.Run(ctx, scratch, check)
 		if err != nil {
 			return result, err
 		}
@@ -163,6 +161,10 @@ func RunCheck(ctx context.Context, inside Containment, dir string, subject Subje
 	r.Stdout, r.Stderr = canon.Sum(result.Stdout), canon.Sum(result.Stderr)
 	r.Passed = r.passed()
 	return r, result, nil
+}
+
+func (c *Check) limits() bounded.Limits {
+	return bounded.Limits{Time: time.Duration(c.TimeMS) * time.Millisecond, Output: c.OutputBytes}
 }
 
 func unchanged(dir string, want canon.Digest, problem string) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/rpi/bounded"
 	"selfsame.dev/selfsame/rpi/validate"
 )
 
@@ -21,8 +22,9 @@ type open struct{}
 
 func (open) Name() string { return "none, for tests" }
 
-func (open) Wrap(copy string, _ bool, check validate.Check) []string {
-	return append([]string{"/bin/sh", "-c", `cd "$0" && exec "$@"`, copy}, check.Argv...)
+func (open) Run(ctx context.Context, copy string, check validate.Check) (bounded.Result, error) {
+	return bounded.Run(ctx, bounded.Command{Argv: check.Argv, Dir: copy, Env: []string{}},
+		bounded.Limits{Time: time.Duration(check.TimeMS) * time.Millisecond, Output: check.OutputBytes})
 }
 
 func shellCheck(script string, effect validate.Effect) validate.Check {
@@ -197,6 +199,18 @@ true`, outside, filepath.Join(outside, "secret"))
 	}
 	if err := subject.Matches(dir); err != nil {
 		t.Errorf("a check touched the judged tree: %v", err)
+	}
+	// What was never started says nothing of the subject.
+	absent := shellCheck("", validate.ReadOnly)
+	absent.Argv = []string{"/usr/bin/absent-program"}
+	_, _, err = validate.RunCheck(context.Background(), inside, dir, subject, absent)
+	refused(t, "a program that is absent", err, "/argv/0")
+	absent.Argv, absent.Tools = []string{"/bin/true"}, []string{"/absent-folder"}
+	if _, _, err = validate.RunCheck(context.Background(), inside, dir, subject, absent); !errors.As(err, &none) {
+		t.Errorf("walls that cannot be built: %v", err)
+	}
+	if r, _, err := validate.RunCheck(context.Background(), inside, dir, subject, shellCheck("kill -9 $$", validate.ReadOnly)); err != nil || r.Passed {
+		t.Errorf("control: a check that was started and killed: %+v, %v", r, err)
 	}
 	check := shellCheck(`test "$COLOR" = blue -a "$HOME" = /tmp`, validate.ReadOnly)
 	check.Env = map[string]string{"COLOR": "blue"}

@@ -1,15 +1,20 @@
 package validate
 
-import "fmt"
+import (
+	"context"
+	"fmt"
 
-// Containment turns an argv into one that runs it cut off: no network, and no writes but to
-// the disposable copy and to temporary places that end with it.
+	"selfsame.dev/selfsame/rpi/bounded"
+)
+
+// Containment runs a check cut off: no network, and no writes but to the disposable copy and
+// to temporary places that end with it.
 type Containment interface {
 	// Name is written into receipts.
 	Name() string
-	// Wrap returns the command to start. The copy is the folder to run in; writable says whether
-	// the check may change it.
-	Wrap(copy string, writable bool, check Check) []string
+	// Run runs the check in the copy. It is an error where the check itself was never started:
+	// that says nothing of the subject.
+	Run(ctx context.Context, copy string, check Check) (bounded.Result, error)
 }
 
 // NoContainment says why nothing can be contained here; checks do not run then.

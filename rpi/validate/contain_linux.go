@@ -3,9 +3,13 @@ package validate
 import (
 	"bytes"
 	"context"
+	"io"
+	"os"
 	"os/exec"
+	"strings"
 	"time"
 
+	"selfsame.dev/selfsame/internal/canon"
 	"selfsame.dev/selfsame/rpi/bounded"
 )
 
@@ -50,8 +54,35 @@ func (b bubblewrap) walls() []string {
 	return []string{b.path, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "check", "--clearenv"}
 }
 
-func (b bubblewrap) Wrap(copy string, writable bool, check Check) []string {
-	argv := b.walls()
+// statusFD is where bwrap tells how the program ended; it says nothing of one that it could not start.
+const statusFD = "3"
+
+func (b bubblewrap) Run(ctx context.Context, copy string, check Check) (bounded.Result, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return bounded.Result{}, err
+	}
+	defer read.Close()
+	status := make(chan []byte, 1)
+	go func() {
+		said, _ := io.ReadAll(read)
+		status <- said
+	}()
+	result, err := bounded.Run(ctx, bounded.Command{Argv: b.argv(copy, check), Env: []string{}, Extra: write}, check.limits())
+	write.Close()
+	if said := <-status; err != nil || result.TimedOut || result.Overflow || bytes.Contains(said, []byte(`"exit-code"`)) {
+		return result, err
+	}
+	reason := string(bytes.TrimSpace(result.Stderr))
+	if strings.HasPrefix(reason, "bwrap: execvp ") {
+		return result, &canon.InputError{File: "check", Key: "/argv/0", Problem: "it cannot be started inside: " + reason,
+			Fix: "name a program of the system, of the subject, or below a folder of /tools"}
+	}
+	return result, noContainment("the check was not started: %s%s", reason, result.Signal)
+}
+
+func (b bubblewrap) argv(copy string, check Check) []string {
+	argv := append(b.walls(), "--json-status-fd", statusFD)
 	for _, dir := range system {
 		argv = append(argv, "--ro-bind-try", dir, dir)
 	}
@@ -60,7 +91,7 @@ func (b bubblewrap) Wrap(copy string, writable bool, check Check) []string {
 	}
 	argv = append(argv, "--proc", "/proc", "--dev", "/dev", "--size", scratch, "--tmpfs", "/tmp")
 	bind := "--ro-bind"
-	if writable {
+	if check.Effect == DisposableMutation {
 		bind = "--bind"
 	}
 	argv = append(argv, bind, copy, "/subject", "--remount-ro", "/", "--chdir", "/subject",

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -94,6 +95,25 @@ func run(ctx context.Context, args []string, std streams) int {
 	return report(std.err, parsed.Run(std))
 }
 
+// systemHint says what helps against what the operating system refused, "" where that is not plain.
+func systemHint(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return "name a new path: nothing is overwritten"
+	case errors.Is(err, fs.ErrNotExist):
+		return "check the path, and that the folder it is in exists"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return "change the permissions, or name another path"
+	case errors.Is(err, syscall.EISDIR):
+		return "name a file, not a folder"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "name a folder, or a path in one"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "free space, then run the command again"
+	}
+	return ""
+}
+
 // report writes err for a person and returns the exit status that it means.
 func report(w io.Writer, err error) int {
 	if err == nil {
@@ -101,8 +121,12 @@ func report(w io.Writer, err error) int {
 	}
 	fmt.Fprintf(w, "selfsame: error: %v\n", err)
 	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) && hinted.Hint() != "" {
-		fmt.Fprintf(w, "selfsame: hint: %s\n", hinted.Hint())
+	hint := systemHint(err)
+	if errors.As(err, &hinted) {
+		hint = hinted.Hint()
+	}
+	if hint != "" {
+		fmt.Fprintf(w, "selfsame: hint: %s\n", hint)
 	}
 	var failed *failure
 	var usage *refusal

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -28,4 +30,24 @@ func call(args ...string) (status int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	status = run(context.Background(), args, streams{bytes.NewReader(nil), &out, &errs})
 	return status, out.String(), errs.String()
+}
+
+// What the system refuses comes with a way out, and status 4.
+func TestSystemHints(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for hint, args := range map[string][]string{
+		"nothing is overwritten":   {"rpi", "key", "--output", file},
+		"check the path":           {"rpi", "repair", "--rounds", filepath.Join(dir, "absent")},
+		"that the folder it is in": {"rpi", "key", "--output", filepath.Join(dir, "absent", "key")},
+		"not a folder":             {"rpi", "repair", "--rounds", dir},
+		"name a folder":            {"rpi", "repair", "--rounds", filepath.Join(file, "x")},
+	} {
+		if status, _, stderr := call(args...); status != exitEnvironment || !strings.Contains(stderr, "hint: ") || !strings.Contains(stderr, hint) {
+			t.Errorf("%v: status %d, %s", args, status, stderr)
+		}
+	}
 }
