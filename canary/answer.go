@@ -39,8 +39,17 @@ func checkAnswer(raw []byte, asked *Asked, view *wire.View, files map[string]can
 		if s.Text == "" {
 			return refuse(at+"/text", "empty")
 		}
+		if j := slices.IndexFunc(a.Statements[:i], func(b wire.Statement) bool { return b.Kind == s.Kind && b.Ref == s.Ref }); j >= 0 {
+			return refuse(at, fmt.Sprintf("%s %q was stated before, in /statements/%d", s.Kind, s.Ref, j))
+		}
 		if !slices.ContainsFunc(known, func(k wire.Statement) bool { return reflect.DeepEqual(k.Provenance, s.Provenance) }) {
 			return refuse(at, fmt.Sprintf("%s %q, rank %d, with this digest and evidence is not in the identity that was asked about", s.Kind, s.Ref, s.Rank))
+		}
+	}
+	// A runtime may state less than it knows, but not pass over what it was asked in silence.
+	for _, k := range known {
+		if !slices.ContainsFunc(a.Statements, func(s wire.Statement) bool { return s.Kind == k.Kind }) {
+			return refuse("/statements", fmt.Sprintf("no %s is stated, though the query asks for them", k.Kind))
 		}
 	}
 	identity := false

@@ -72,6 +72,7 @@ func TestCheckAnswer(t *testing.T) {
 			r := view.Rows[0]
 			a.Statements = append(a.Statements, wire.Statement{Text: r.Statement, Provenance: wire.Provenance{Kind: wire.KindRow, Ref: r.Table + "/" + r.Row, Rank: r.Rank, SHA256: r.SHA256, Evidence: r.Evidence}})
 		}, "/statements/2"},
+		"said twice":      {func(a *wire.Answer) { a.Statements = append(a.Statements, a.Statements[0]) }, "/statements/2"},
 		"no inputs":       {func(a *wire.Answer) { a.Inputs = nil }, "/inputs"},
 		"view not read":   {func(a *wire.Answer) { a.Inputs = a.Inputs[:2] }, "/inputs"},
 		"other input":     {func(a *wire.Answer) { a.Inputs[0].SHA256 = x }, "/inputs/0"},
@@ -94,6 +95,45 @@ func TestCheckAnswer(t *testing.T) {
 				t.Errorf("%v; want a complaint at %s", err, tc.key)
 			}
 		})
+	}
+}
+
+// A runtime may leave out what it knows, but not a whole kind that it was asked for.
+func TestAnswerToAllThatWasAsked(t *testing.T) {
+	agent := newFake()
+	pinned, err := agent.Pin(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := wire.ParseView(pinned.View)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := Asked{Document: wire.FixedQuery("ada")}
+	if asked.SHA256, err = asked.Document.SHA256(); err != nil {
+		t.Fatal(err)
+	}
+	full := wire.Answer{Format: wire.Format, Agent: view.Agent, Label: view.Label, QueryID: asked.Document.QueryID, QuerySHA256: asked.SHA256,
+		Statements: view.Sources(&asked.Document), Inputs: []wire.File{{Path: "identity.json", SHA256: pinned.Files["identity.json"]}}}
+	for kept, good := range map[int]bool{3: true, 2: false, 1: false} {
+		answer := full
+		answer.Statements = full.Statements[:kept]
+		raw, err := canon.Marshal(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := checkAnswer(raw, &asked, view, pinned.Files); (err == nil) != good {
+			t.Errorf("the first %d of %d statements: %v", kept, len(full.Statements), err)
+		}
+	}
+	answer := full
+	answer.Statements = full.Statements[1:]
+	raw, err := canon.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := checkAnswer(raw, &asked, view, pinned.Files); err != nil {
+		t.Errorf("one rule less: %v", err)
 	}
 }
 

@@ -81,6 +81,25 @@ type stop struct {
 }
 
 func (s *stop) Error() string { return s.reason + ": " + s.err.Error() }
+
+// Hint says what to do, where the inputs are not to blame: those have hints of their own.
+func (s *stop) Hint() string {
+	var hinted interface{ Hint() string }
+	switch {
+	case errors.As(s.err, &hinted):
+		return hinted.Hint()
+	case s.reason == InputsRefused:
+		return ""
+	case s.reason == string(child.TimedOut):
+		return "give it longer with --timeout, or find out what it waits for: it has no network and no terminal"
+	case s.reason == string(child.NotStarted):
+		return "name an executable of this machine with --runtime"
+	case s.reason == string(child.LeftProcesses) || s.reason == string(child.Lingered):
+		return "let the runtime end all that it starts, and exit once it has answered"
+	}
+	return "run it by hand: compile a profile (selfsame profile compile), set HERMES_HOME to it and give it the query on standard input"
+}
+
 func (s *stop) Unwrap() error { return s.err }
 
 func refused(reason string, err error) error { return &stop{Refused, reason, err} }
@@ -114,11 +133,12 @@ func Run(ctx context.Context, cfg Config) (*Receipt, error) {
 	r.receipt.Observed.Origins = append([]manifest.Origin{}, cfg.Origins...)
 	err = r.all(ctx)
 	err = r.end(ctx, err)
-	r.millis["total"] = millis(cfg.Now().Sub(begun))
+	elapsed := cfg.Now().Sub(begun) // by the clock that nobody sets
+	r.millis["total"] = millis(elapsed)
 	rec := &r.receipt
 	rec.Reproducible.Transitions = append([]Transition{}, r.machine.steps...)
 	rec.Observed.StartedAt = begun.UTC().Format(time.RFC3339Nano)
-	rec.Observed.FinishedAt = cfg.Now().UTC().Format(time.RFC3339Nano)
+	rec.Observed.FinishedAt = begun.Add(elapsed).UTC().Format(time.RFC3339Nano)
 	rec.Observed.Millis = r.millis
 	if sealErr := rec.seal(); sealErr != nil {
 		return nil, sealErr
@@ -324,10 +344,17 @@ func (r *run) run(ctx context.Context, n int, home, profile string) (*wire.Answe
 		return nil, record, err
 	}
 	if result.Problem != "" {
-		err := fmt.Errorf("start %d of the runtime: %s", n, result.Problem)
-		for _, more := range []string{result.Detail, result.Exit.Signal, result.Stderr.Tail} {
-			if more != "" {
-				err = fmt.Errorf("%w: %s", err, more)
+		details := []string{result.Detail, result.Exit.Signal, result.Stderr.Tail}
+		switch {
+		case result.Problem == child.BadExit && result.Exit.Signal == "":
+			details[1] = fmt.Sprintf("exit status %d", result.Exit.Code)
+		case result.Problem == child.TimedOut:
+			details[0] = fmt.Sprintf("no end after %v", r.Limits.Timeout)
+		}
+		err := fmt.Errorf("start %d of the runtime", n)
+		for _, detail := range details {
+			if detail != "" {
+				err = fmt.Errorf("%w: %s", err, detail)
 			}
 		}
 		return nil, record, refused(string(result.Problem), err)

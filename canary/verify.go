@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"selfsame.dev/selfsame/canary/child"
 	"selfsame.dev/selfsame/canary/wire"
@@ -43,6 +44,9 @@ func VerifyReceipt(r *Receipt) error {
 	check(slices.Contains([]string{Reproduced, Drifted, Refused, Interrupted, Failed}, r.Outcome), "/outcome", "%q is unknown", r.Outcome)
 	check((r.Reason == "") == (r.Outcome == Reproduced), "/reason", "%q does not go with %s", r.Reason, r.Outcome)
 
+	began, beganErr := time.Parse(time.RFC3339Nano, r.Observed.StartedAt)
+	ended, endedErr := time.Parse(time.RFC3339Nano, r.Observed.FinishedAt)
+	check(beganErr == nil && endedErr == nil && !ended.Before(began), "/observed/finished_at", "%q is no time at or after %q", r.Observed.FinishedAt, r.Observed.StartedAt)
 	tier, basis, ceiling := standing(r.Outcome)
 	check(r.RequiredTier == T2, "/required_tier", "%q is not %s", r.RequiredTier, T2)
 	check(r.Tier == tier, "/tier", "%s is worth %s, not %q", r.Outcome, tier, r.Tier)

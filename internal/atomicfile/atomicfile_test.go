@@ -72,3 +72,31 @@ func TestWriteReplacesOnlyRegularFiles(t *testing.T) {
 		t.Errorf("left: %v, %v", entries, err)
 	}
 }
+
+// Where one of several cannot be written none of them is.
+func TestWriteAll(t *testing.T) {
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
+	if err := WriteAll(0o600, File{one, []byte("1")}, File{two, []byte("2")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteAll(0o600, File{one, []byte("x")}, File{filepath.Join(dir, "none", "three"), nil}, File{two, []byte("x")}); err == nil {
+		t.Error("a file in no folder was written")
+	}
+	for path, want := range map[string]string{one: "1", two: "2"} {
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", path, got, err)
+		}
+	}
+	if err := errors.Join(Writable(one), Writable(filepath.Join(dir, "new"))); err != nil {
+		t.Error(err)
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "none", "out")} {
+		if Writable(path) == nil {
+			t.Errorf("%s is writable", path)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}

@@ -93,7 +93,7 @@ func (c *bundleInput) read(ctx context.Context, std streams, use func(io.Reader,
 	m := newMeter(ctx, std.err, size)
 	s, err := use(io.TeeReader(in, m), limits, func(s bundle.Summary) error {
 		if c.SHA256 != "" && s.SHA256 != want {
-			return &failure{fmt.Sprintf("%s has bundle_sha256 %s, expected %s", name, s.SHA256, want)}
+			return &failure{reason: fmt.Sprintf("%s has bundle_sha256 %s, expected %s", name, s.SHA256, want)}
 		}
 		return nil
 	})

@@ -46,6 +46,11 @@ func (c *canaryRun) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
+	if c.Output != "" { // an agent is not started twice for a receipt that cannot be kept
+		if err := atomicfile.Writable(c.Output); err != nil {
+			return err
+		}
+	}
 	receipt, err := canary.Run(ctx, cfg)
 	if receipt == nil {
 		return err
@@ -193,11 +198,11 @@ func (c *canaryRun) result(r *canary.Receipt, err error) error {
 	case r.Outcome == canary.Drifted && c.ExpectDrift:
 		return nil
 	case r.Outcome == canary.Drifted:
-		return &failure{drift()}
+		return &failure{reason: drift()}
 	case r.Outcome == canary.Reproduced && c.ExpectDrift:
-		return &failure{"no drift was detected, and some was expected"}
+		return &failure{reason: "no drift was detected, and some was expected"}
 	case r.Outcome == canary.Refused && r.Reason != canary.InputsRefused:
-		return &failure{err.Error()}
+		return &failure{err.Error(), err}
 	}
 	return err
 }
@@ -217,7 +222,7 @@ func (c *canaryVerifyReceipt) Run(std streams) error {
 		r, err := canary.DecodeReceipt(file, data)
 		var wrong *canary.Inconsistent
 		if errors.As(err, &wrong) {
-			return &failure{fmt.Sprintf("%s: %v", file, err)}
+			return &failure{reason: fmt.Sprintf("%s: %v", file, err)}
 		}
 		if err != nil {
 			return err
@@ -232,7 +237,7 @@ func (c *canaryVerifyReceipt) Run(std streams) error {
 				return err
 			}
 		} else if r.ReproducibleSHA256 != first.ReproducibleSHA256 {
-			return &failure{fmt.Sprintf("%s: the reproducible part has sha256 %s, that of %s has %s", file, r.ReproducibleSHA256, c.Receipt, first.ReproducibleSHA256)}
+			return &failure{reason: fmt.Sprintf("%s: the reproducible part has sha256 %s, that of %s has %s", file, r.ReproducibleSHA256, c.Receipt, first.ReproducibleSHA256)}
 		}
 	}
 	return nil

@@ -162,7 +162,7 @@ func TestCanaryRun(t *testing.T) {
 	})
 	t.Run("receipt that cannot be written", func(t *testing.T) {
 		status, stdout, stderr := call("canary", "run", "--input-list", list, "--output", filepath.Join(temp, "absent", "receipt.json"))
-		if status != 4 || stdout != "" || !strings.Contains(stderr, "write the receipt") {
+		if status != 4 || stdout != "" || !strings.Contains(stderr, "receipt.json cannot be written") {
 			t.Errorf("%d, %q, %s", status, stdout, stderr)
 		}
 	})

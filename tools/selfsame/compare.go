@@ -40,7 +40,7 @@ func (c *compareCommand) Run(std streams) error {
 		return nil
 	}
 	first := result.Groups[0]
-	return &failure{fmt.Sprintf("they differ: %d differences, the first in %s (%s): %s", result.Total(), first.Surface, first.Class, first.Differences[0].Path)}
+	return &failure{reason: fmt.Sprintf("they differ: %d differences, the first in %s (%s): %s", result.Total(), first.Surface, first.Class, first.Differences[0].Path)}
 }
 
 func (c *compareCommand) compare(std streams) (*compare.Comparison, error) {

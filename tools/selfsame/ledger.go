@@ -150,7 +150,7 @@ func readLedger(name string) (*ledger.Ledger, error) {
 // ledgerFailure is a [failure] that keeps its hint.
 type ledgerFailure struct{ *ledger.BrokenError }
 
-func (f *ledgerFailure) Unwrap() error { return &failure{f.BrokenError.Error()} }
+func (f *ledgerFailure) Unwrap() error { return &failure{reason: f.BrokenError.Error()} }
 
 func ledgerVerdict(err error) error {
 	var broken *ledger.BrokenError
@@ -203,14 +203,14 @@ func (c *ledgerCheck) Run(std streams) error {
 		return nil
 	}
 	if len(result.Labels) == 0 {
-		return &failure{c.Ledger + " holds no record, so it shows nothing"}
+		return &failure{reason: c.Ledger + " holds no record, so it shows nothing"}
 	}
 	for _, label := range result.Labels {
 		switch {
 		case !label.Agree:
-			return &failure{fmt.Sprintf("%s: the machines do not agree; the first that did not is %s, at %s in record %d", label.Label, label.Since.Host, label.Since.At, label.Since.Sequence)}
+			return &failure{reason: fmt.Sprintf("%s: the machines do not agree; the first that did not is %s, at %s in record %d", label.Label, label.Since.Host, label.Since.At, label.Since.Sequence)}
 		case !label.Holds:
-			return &failure{fmt.Sprintf("%s: %d of at least %d machines", label.Label, label.Machines, c.Machines)}
+			return &failure{reason: fmt.Sprintf("%s: %d of at least %d machines", label.Label, label.Machines, c.Machines)}
 		}
 	}
 	return nil

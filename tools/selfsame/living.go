@@ -140,7 +140,7 @@ func livingVerdict(err error) error {
 type livingFailure struct{ cause error }
 
 func (f *livingFailure) Error() string   { return f.cause.Error() }
-func (f *livingFailure) Unwrap() []error { return []error{f.cause, &failure{f.cause.Error()}} }
+func (f *livingFailure) Unwrap() []error { return []error{f.cause, &failure{reason: f.cause.Error()}} }
 
 type livingWriter struct {
 	livingStore

@@ -69,7 +69,7 @@ func (c *livingCatalog) Run(std streams) error {
 		return err
 	}
 	if failed != nil {
-		return &failure{failed.Error()}
+		return &failure{reason: failed.Error()}
 	}
 	return nil
 }

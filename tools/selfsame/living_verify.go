@@ -222,7 +222,7 @@ func (c *livingVerify) applicable() error {
 // owned fails where another owner's profile was asked for.
 func (c *livingVerify) owned(owner string) error {
 	if c.Owner != "" && c.Owner != owner {
-		return &failure{fmt.Sprintf("it is the profile of %q, not of %q", owner, c.Owner)}
+		return &failure{reason: fmt.Sprintf("it is the profile of %q, not of %q", owner, c.Owner)}
 	}
 	return nil
 }
@@ -351,11 +351,11 @@ func (c *livingReplay) Run(std streams) error {
 	}
 	switch {
 	case diverged != nil:
-		return &failure{diverged.Error()}
+		return &failure{reason: diverged.Error()}
 	case !want.IsZero() && out.ContentSHA256 != want:
-		return &failure{fmt.Sprintf("content: expected %s, actual %s", want, out.ContentSHA256)}
+		return &failure{reason: fmt.Sprintf("content: expected %s, actual %s", want, out.ContentSHA256)}
 	case c.ExpectRefused != nil && !maps.Equal(c.ExpectRefused, refused):
-		return &failure{fmt.Sprintf("refused: expected %v, actual %v", c.ExpectRefused, refused)}
+		return &failure{reason: fmt.Sprintf("refused: expected %v, actual %v", c.ExpectRefused, refused)}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,13 @@ type streams struct {
 
 // failure is a result that does not hold: drift, a law stop, a failed verification. It ends with
 // exit status 1. The result itself has been written already.
-type failure struct{ reason string }
+type failure struct {
+	reason string
+	cause  error // nil, or what it says and hints at
+}
 
 func (f *failure) Error() string { return f.reason }
+func (f *failure) Unwrap() error { return f.cause }
 
 // refusal is a usage error found after parsing.
 type refusal struct{ reason string }
@@ -123,7 +128,7 @@ func report(w io.Writer, err error) int {
 	var hinted interface{ Hint() string }
 	hint := systemHint(err)
 	if errors.As(err, &hinted) {
-		hint = hinted.Hint()
+		hint = cmp.Or(hinted.Hint(), hint)
 	}
 	if hint != "" {
 		fmt.Fprintf(w, "selfsame: hint: %s\n", hint)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"selfsame.dev/selfsame/internal/atomicfile"
 	"selfsame.dev/selfsame/internal/canon"
@@ -49,10 +50,9 @@ func (d documents) missing() error {
 }
 
 func required(values map[string]string, order ...string) error {
-	for _, flag := range order {
-		if values[flag] == "" {
-			return &refusal{"missing flag " + flag}
-		}
+	missing := slices.DeleteFunc(order, func(flag string) bool { return values[flag] != "" })
+	if len(missing) > 0 {
+		return &refusal{"missing flags: " + strings.Join(missing, ", ")}
 	}
 	return nil
 }
@@ -127,15 +127,11 @@ func (c *manifestGenerate) Run(std streams) error {
 		return err
 	}
 	sum := canon.Sum(data)
-	type output struct {
-		file string
-		data []byte
-	}
 	digest := c.Digest
 	if digest == "" {
 		digest = c.Output + ".sha256"
 	}
-	outputs := []output{{digest, []byte(sum.String() + "\n")}}
+	outputs := []atomicfile.File{{Path: digest, Data: []byte(sum.String() + "\n")}}
 	if c.Provenance != "" {
 		p, err := manifest.ProvenanceOf(m, append(slices.Clone(b.Operational.Origins), origins...))
 		if err != nil {
@@ -145,19 +141,17 @@ func (c *manifestGenerate) Run(std streams) error {
 		if err != nil {
 			return err
 		}
-		outputs = append(outputs, output{c.Provenance, data})
+		outputs = append(outputs, atomicfile.File{Path: c.Provenance, Data: data})
 	}
 	if c.BehaviorOutput != "" {
 		data, err := b.Encode()
 		if err != nil {
 			return err
 		}
-		outputs = append(outputs, output{c.BehaviorOutput, data})
+		outputs = append(outputs, atomicfile.File{Path: c.BehaviorOutput, Data: data})
 	}
-	for _, o := range append(outputs, output{c.Output, data}) { // the manifest last: where it is, the others are
-		if err := atomicfile.Write(o.file, o.data, 0o644); err != nil {
-			return err
-		}
+	if err := atomicfile.WriteAll(0o644, append(outputs, atomicfile.File{Path: c.Output, Data: data})...); err != nil {
+		return err
 	}
 	if c.JSON {
 		_, err = fmt.Fprintf(std.out, "{\"identity_sha256\":\"%s\",\"manifest_sha256\":\"%s\"}\n", m.IdentitySHA256, sum)
@@ -286,7 +280,7 @@ func verdict(std streams, m *manifest.Manifest, differences []manifest.Differenc
 		return err
 	}
 	if n := len(differences); n > 0 {
-		return &failure{fmt.Sprintf("drift: %d differences, the first in %s: %s", n, differences[0].Surface, differences[0].Path)}
+		return &failure{reason: fmt.Sprintf("drift: %d differences, the first in %s: %s", n, differences[0].Surface, differences[0].Path)}
 	}
 	return nil
 }

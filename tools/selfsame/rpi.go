@@ -68,7 +68,7 @@ func (lines) run(std streams, file string, judge rpicmd.Judge) error {
 	case tally.Refused > 0:
 		return &canon.InputError{File: file, Problem: fmt.Sprintf("%d lines are refused", tally.Refused), Fix: "see their error in the output"}
 	case tally.Stops > 0:
-		return &failure{fmt.Sprintf("%d of %d documents do not hold", tally.Stops, tally.Stops+tally.Holds)}
+		return &failure{reason: fmt.Sprintf("%d of %d documents do not hold", tally.Stops, tally.Stops+tally.Holds)}
 	}
 	return nil
 }
@@ -149,11 +149,11 @@ func (c *rpiRepair) Run(std streams) error {
 	reason, status := text(outcome, "stop_reason"), text(report, "status")
 	switch {
 	case c.ExpectStopReason != "" && reason != c.ExpectStopReason:
-		return &failure{fmt.Sprintf("%s: the repair stopped with %s (%s), expected stop reason %s", c.Rounds, reason, status, c.ExpectStopReason)}
+		return &failure{reason: fmt.Sprintf("%s: the repair stopped with %s (%s), expected stop reason %s", c.Rounds, reason, status, c.ExpectStopReason)}
 	case c.ExpectStatus != "" && status != c.ExpectStatus:
-		return &failure{fmt.Sprintf("%s: the repair ended %s (%s), expected status %s", c.Rounds, status, reason, c.ExpectStatus)}
+		return &failure{reason: fmt.Sprintf("%s: the repair ended %s (%s), expected status %s", c.Rounds, status, reason, c.ExpectStatus)}
 	case c.ExpectStopReason == "" && c.ExpectStatus == "" && !holds:
-		return &failure{fmt.Sprintf("the repair stopped with %s, %s", reason, status)}
+		return &failure{reason: fmt.Sprintf("the repair stopped with %s, %s", reason, status)}
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (c *rpiGuard) Run(std streams) error {
 	}
 	guard, holds, err := answer(std, c.Input, c.Output, rpicmd.Guard)
 	if err == nil && !holds {
-		err = &failure{"the guard says STOP: " + text(guard, "reason")}
+		err = &failure{reason: "the guard says STOP: " + text(guard, "reason")}
 	}
 	return err
 }
@@ -228,7 +228,7 @@ func (c *rpiOnce) Run(ctx context.Context, std streams) error {
 		report, holds, err = c.programs(ctx, std)
 	}
 	if err == nil && !holds {
-		err = &failure{"the traversal ended " + text(report, "status")}
+		err = &failure{reason: "the traversal ended " + text(report, "status")}
 	}
 	return err
 }

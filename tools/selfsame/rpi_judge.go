@@ -69,7 +69,7 @@ func (c *rpiSubject) Run(std streams) error {
 		}
 		var differs *canon.InputError
 		if err = subject.Matches(c.Root); errors.As(err, &differs) {
-			return &failure{differs.Error()}
+			return &failure{reason: differs.Error()}
 		}
 		return err
 	}
@@ -129,7 +129,7 @@ func (c *rpiCheck) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if !receipt.Passed {
-		return &failure{"the check " + check.Name + " did not pass"}
+		return &failure{reason: "the check " + check.Name + " did not pass"}
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (c *rpiVerdict) Run(std streams) error {
 		return err
 	}
 	if verdict.Verdict != "PASS" {
-		return &failure{"the verdict is " + verdict.Verdict}
+		return &failure{reason: "the verdict is " + verdict.Verdict}
 	}
 	return nil
 }
@@ -279,7 +279,7 @@ func (c *rpiAppend) Run(std streams) error {
 		return err
 	}
 	if after.StopReason != string(rpi.Converged) {
-		return &failure{fmt.Sprintf("after this round: %s, %s", after.StopReason, after.Status)}
+		return &failure{reason: fmt.Sprintf("after this round: %s, %s", after.StopReason, after.Status)}
 	}
 	return nil
 }
@@ -322,5 +322,5 @@ func stopped(outcome rpi.Outcome) error {
 	if outcome.StopReason == rpi.Converged {
 		return nil
 	}
-	return &failure{fmt.Sprintf("the repair stopped with %s, %s", outcome.StopReason, outcome.Report.Status)}
+	return &failure{reason: fmt.Sprintf("the repair stopped with %s, %s", outcome.StopReason, outcome.Report.Status)}
 }
