@@ -129,7 +129,7 @@ func livingVerdict(err error) error {
 	case store.Failed(err):
 		return &livingFailure{err}
 	case errors.As(err, &missing):
-		return &canon.InputError{Problem: missing.Error(), Fix: "see selfsame living log, or create the profile with selfsame living init"}
+		return &canon.InputError{Problem: missing.Error(), Fix: "name one that is there (selfsame living log), or create the profile with selfsame living init"}
 	case errors.As(err, &readOnly):
 		return &canon.InputError{File: readOnly.Path, Problem: "a mirror takes no writes", Fix: readOnly.Hint()}
 	}
