@@ -237,7 +237,7 @@ func TestHistoryCannotBeEdited(t *testing.T) {
 	forged := append([][]byte(nil), records...)
 	forged[2] = []byte(strings.Replace(string(records[2]), `"reason":"no_evidence"`, `"reason":"over_limit"`, 1))
 	var history *living.HistoryError
-	if err := check(forged); !errors.As(err, &history) || history.Sequence != 3 {
+	if err := check(forged); !errors.As(err, &history) || history.Sequence != 3 || !strings.Contains(err.Error(), "follows") {
 		t.Errorf("a forged record: %v", err)
 	}
 }
