@@ -8,7 +8,7 @@ import (
 )
 
 // Token shapes of widespread providers. Each begins with a literal, so that a scan of
-// many files stays a search for literals; see [holdsSecret].
+// many files stays a search for literals; see [HoldsSecret].
 var tokens = []struct {
 	literal string
 	rest    *regexp.Regexp // right after the literal
@@ -38,8 +38,8 @@ var tokens = []struct {
 	{":AA", regexp.MustCompile(`^[A-Za-z0-9_-]{33}`)}, // bot tokens of Telegram: digits:AA...
 }
 
-// holdsSecret reports whether text holds a token of a known shape.
-func holdsSecret(text []byte) bool {
+// HoldsSecret reports whether text holds a token of a known shape.
+func HoldsSecret(text []byte) bool {
 	for _, t := range tokens {
 		for at := 0; ; {
 			i := bytes.Index(text[at:], []byte(t.literal))
@@ -88,7 +88,7 @@ func looksSecret(text string) bool {
 	if len(text) < 14 && !strings.ContainsAny(text, "@=-") {
 		return false // shorter than every shape below
 	}
-	if holdsSecret([]byte(text)) || userinfo.MatchString(text) || parameter.MatchString(text) {
+	if HoldsSecret([]byte(text)) || userinfo.MatchString(text) || parameter.MatchString(text) {
 		return true
 	}
 	for _, run := range longRun.FindAllString(text, -1) {

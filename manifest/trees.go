@@ -147,7 +147,7 @@ func scan(surface Surface, r Root) error {
 		if err != nil {
 			return canon.InFile(string(surface), err)
 		}
-		if holdsSecret(data) {
+		if HoldsSecret(data) {
 			return &canon.InputError{File: string(surface), Key: e.Path, Problem: "holds what looks like a credential", Fix: "remove the credential from the file"}
 		}
 	}

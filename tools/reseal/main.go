@@ -20,6 +20,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: reseal SOURCE-ROOT FINGERPRINT DATABASE-IDENTITY")
 		os.Exit(2)
 	}
+	// Bazel runs a program in its own folder, and says here where its caller is.
+	if dir := os.Getenv("BUILD_WORKING_DIRECTORY"); dir != "" {
+		if err := os.Chdir(dir); err != nil {
+			fmt.Fprintln(os.Stderr, "reseal:", err)
+			os.Exit(1)
+		}
+	}
 	if err := reseal(os.Args[1], os.Args[2], os.Args[3]); err != nil {
 		fmt.Fprintln(os.Stderr, "reseal:", err)
 		os.Exit(1)
@@ -45,35 +52,7 @@ func reseal(root, fingerprintFile, identityFile string) error {
 			e.Digest = canon.Sum(data)
 		}
 	}
-	// Rows first, the fingerprint over them, then the digest of the fingerprint into the rows' document.
-	if err := identity.Seal(canon.Digest{}); err != nil {
-		return err
-	}
-	ours := map[string]bool{}
-	for _, r := range identity.Rows {
-		ours[r.Table] = true
-	}
-	rows := []manifest.RowDigest{}
-	for _, r := range fingerprint.Rows {
-		if !ours[r.Table] {
-			rows = append(rows, r)
-		}
-	}
-	for _, r := range identity.Rows {
-		rows = append(rows, manifest.RowDigest{Table: r.Table, Row: r.Row, Digest: r.Digest})
-	}
-	fingerprint.Rows = rows
-	if err := fingerprint.Seal(); err != nil {
-		return err
-	}
-	wal := fingerprint.WAL
-	fingerprint.WAL = nil
-	sum, err := canon.DigestOf(fingerprint)
-	if err != nil {
-		return err
-	}
-	fingerprint.WAL = wal
-	if err := identity.Seal(sum); err != nil {
+	if err := manifest.SealDatabase(&fingerprint, &identity); err != nil {
 		return err
 	}
 	if err := encode(fingerprintFile, fingerprint); err != nil {

@@ -22,6 +22,7 @@ import (
 
 	"selfsame.dev/selfsame/canary"
 	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/tools/selfsame/scaffold"
 )
 
 const (
@@ -35,6 +36,7 @@ const (
 // cli is the command line: one field a wing, each in a file of its own.
 type cli struct {
 	Quiet    bool             `short:"q" help:"Write no result to standard output; errors still go to standard error."`
+	Init     initCommand      `cmd:"" help:"Make the Bazel package of a new agent, or a workspace with one, out of synthetic data."`
 	Manifest manifestCommands `cmd:"" help:"Say what an agent is."`
 	Compare  compareCommand   `cmd:"" help:"Say whether two manifests, or two folders of outputs, are the same, and what to do where not."`
 	Ledger   ledgerCommands   `cmd:"" help:"Keep which identity each machine found, and see who agrees."`
@@ -46,7 +48,7 @@ type cli struct {
 }
 
 // helpVars are what the help texts name.
-var helpVars = kong.Vars{"surfaces": strings.Join(canary.Surfaces(), ", ")}.CloneWith(bundleVars)
+var helpVars = kong.Vars{"surfaces": strings.Join(canary.Surfaces(), ", "), "agent_name": scaffold.NameRule}.CloneWith(bundleVars)
 
 // streams are what a command may write to and read from.
 type streams struct {

@@ -1,1 +1,2 @@
+# Synthetic: stands for the code that ada runs on.
 print("ada")

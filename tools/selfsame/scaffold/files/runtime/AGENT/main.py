@@ -1,0 +1,2 @@
+# Synthetic: stands for the code that AGENT runs on.
+print("AGENT")
