@@ -78,7 +78,8 @@ _ATTRS = {
     ),
     "_selfsame": attr.label(
         default = "//tools/selfsame",
-        cfg = "target",
+        # For the machine that the test runs on: where that is the one that builds, the tool is built once.
+        cfg = config.exec("test"),
         executable = True,
     ),
 }
