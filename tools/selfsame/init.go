@@ -38,6 +38,9 @@ func (c *initCommand) Run(std streams) error {
 	if root == "" {
 		return &canon.InputError{File: dir, Problem: "lies in no Bazel workspace: no folder above it has a MODULE.bazel", Fix: "name a folder in one with --dir, or make one with --workspace"}
 	}
+	if scaffold.Ignored(root, dir) {
+		return &canon.InputError{File: dir, Problem: "is ignored by the .bazelignore of " + root, Fix: "name another folder with --dir, or make a workspace of its own with --workspace"}
+	}
 	names, missing, err := scaffold.ModulesOf(root)
 	if err != nil {
 		return err
@@ -72,7 +75,7 @@ func (c *initCommand) workspace(std streams, dir string) error {
 	if err := scaffold.Place(dir, files); err != nil {
 		return err
 	}
-	if outer := scaffold.WorkspaceOf(filepath.Dir(dir)); outer != "" {
+	if outer := scaffold.WorkspaceOf(filepath.Dir(dir)); outer != "" && !scaffold.Ignored(outer, dir) {
 		fmt.Fprintf(std.err, "selfsame: note: %s lies in the workspace %s; name it in the .bazelignore there\n", dir, outer)
 	}
 	if checkout == "" {

@@ -223,6 +223,7 @@ func TestInitNames(t *testing.T) {
 func TestInitRefuses(t *testing.T) {
 	root := inWorkspace(t)
 	put(t, "file", "")
+	put(t, ".bazelignore", "# not here\nignored/\n")
 	for name, tc := range map[string]struct {
 		status int
 		says   string
@@ -238,6 +239,7 @@ func TestInitRefuses(t *testing.T) {
 		"long name":              {3, "1 to 64 of a-z", []string{strings.Repeat("a", 65)}},
 		"credential":             {3, "looks like a credential", []string{"sk-0123456789abcdef"}},
 		"credential once filled": {3, "looks like a credential", []string{"sk-0123456789"}},
+		"ignored":                {3, "ignored by the .bazelignore", []string{"bob", "--dir", "ignored/bob"}},
 		"no good package":        {3, `"a b" is no good name`, []string{"bob", "--dir", "a b/bob"}},
 		"folder that exists":     {3, root + ": exists", []string{"bob", "--dir", "."}},
 		"file in the way":        {3, "file: exists", []string{"bob", "--dir", "file"}},
@@ -260,7 +262,7 @@ func TestInitRefuses(t *testing.T) {
 	if data, err := os.ReadFile("eve/template/config.yaml"); err != nil || string(data) != "mine" {
 		t.Errorf("overwritten: %s, %v", data, err)
 	}
-	if left := entries(t, root); !slices.Equal(left, []string{"MODULE.bazel", "eve", "file"}) {
+	if left := entries(t, root); !slices.Equal(left, []string{".bazelignore", "MODULE.bazel", "eve", "file"}) {
 		t.Errorf("left behind: %v", left)
 	}
 
@@ -324,6 +326,10 @@ func TestInitWorkspace(t *testing.T) {
 		if failed != "" {
 			t.Errorf("%s: %s", target, failed)
 		}
+	}
+	put(t, filepath.Join(checkout, ".bazelignore"), "elsewhere\n")
+	if _, _, errs := call("init", "ann", "--workspace", "--selfsame", ".."); errs != "" {
+		t.Errorf("a note on what is ignored already: %s", errs)
 	}
 	if status, _, errs := call("init", "eve", "--workspace"); status != 0 || !strings.Contains(errs, "local_path_override") {
 		t.Errorf("status %d, %s", status, errs)

@@ -102,6 +102,21 @@ func WorkspaceOf(dir string) string {
 	}
 }
 
+// Ignored reports whether the .bazelignore of the workspace root names the folder dir or one above it.
+func Ignored(root, dir string) bool {
+	data, _ := os.ReadFile(filepath.Join(root, ".bazelignore")) // none ignores nothing
+	below, err := filepath.Rel(root, dir)
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(data)) {
+		if name := strings.TrimSuffix(strings.TrimSpace(line), "/"); name != "" && strings.HasPrefix(filepath.ToSlash(below)+"/", name+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 var segment = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
 // PackagePath returns the label path of the folder dir below root.

@@ -23,7 +23,7 @@ const bazelrc = `# Versions are pinned by MODULE.bazel; a lock file would differ
 common --lockfile_mode=off
 # Actions and tests see nothing of the caller's environment, host or network, and a new /tmp each.
 build --incompatible_strict_action_env --nosandbox_default_allow_network --sandbox_fake_hostname --incompatible_sandbox_hermetic_tmp
-# The tool is built once for builds and tests, whatever the configuration's output folder.
+# With a disk or remote cache: the same action is the same entry, whatever the configuration's output folder.
 build --experimental_output_paths=strip
 # Receipts that tests leave are files to look at.
 test --nozip_undeclared_test_outputs --test_output=errors
