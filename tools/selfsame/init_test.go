@@ -212,7 +212,7 @@ func TestInitNames(t *testing.T) {
 		if status, _, errs := call("init", agent, "--dir", dir); status != 0 {
 			t.Fatalf("%s: status %d: %s", agent, status, errs)
 		}
-		for target, failed := range runTargets(t, dir, "restarts", "memory_grows_from_evidence") {
+		for target, failed := range runTargets(t, dir, "profile", "memory_grows_from_evidence") {
 			if failed != "" {
 				t.Errorf("%s: %s: %s", agent, target, failed)
 			}
