@@ -495,6 +495,42 @@ func TestNotStarted(t *testing.T) {
 	closeTest(t, s, base)
 }
 
+// A guardian that no supervisor started removes nothing.
+func TestGuardianByHand(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, ours := os.NewFile(uintptr(pair[1]), "control"), os.NewFile(uintptr(pair[0]), "control")
+	defer theirs.Close()
+	ours.Close() // the parent is gone: remove, end
+	temp := t.TempDir()
+	for name, tc := range map[string]struct {
+		mode    os.FileMode
+		control *os.File
+		removed bool
+	}{
+		"precious":                {0o700, theirs, false},
+		folderPrefix + "shared":   {0o755, theirs, false},
+		folderPrefix + "no-fd":    {0o700, nil, false},
+		folderPrefix + "terminal": {0o700, os.Stdin, false},
+		folderPrefix + "control":  {0o700, theirs, true},
+	} {
+		dir := filepath.Join(temp, name)
+		if err := errors.Join(os.Mkdir(dir, tc.mode), os.Chmod(dir, tc.mode)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{guardianName, dir}, Env: []string{}}
+		if tc.control != nil {
+			cmd.ExtraFiles = []*os.File{tc.control}
+		}
+		out, _ := cmd.CombinedOutput()
+		if _, err := os.Lstat(dir); (err != nil) != tc.removed {
+			t.Errorf("%s: removed %v, %s", name, err != nil, out)
+		}
+	}
+}
+
 // Where no folder can be made nothing is started.
 func TestNoFolder(t *testing.T) {
 	temp := t.TempDir()

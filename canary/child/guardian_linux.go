@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +17,9 @@ import (
 
 // guardianName is the guardian's argv[0]. Nothing else is called so.
 const guardianName = "selfsame-canary-guardian"
+
+// folderPrefix begins the name of every folder that a guardian keeps.
+const folderPrefix = "selfsame-canary-"
 
 // controlFD is the guardian's end of the socket to its parent.
 const controlFD = 3
@@ -54,6 +59,12 @@ func guard(base string) int {
 	// Caught, not ignored: what is ignored stays so in the child.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM)
 
+	// Whatever this process is started with by hand, it removes nothing that no supervisor made.
+	var socket, made unix.Stat_t
+	if err := unix.Fstat(controlFD, &socket); err != nil || socket.Mode&unix.S_IFMT != unix.S_IFSOCK || !strings.HasPrefix(filepath.Base(base), folderPrefix) {
+		fmt.Fprintln(os.Stderr, guardianName+": error: started by no supervisor")
+		return 2
+	}
 	control := os.NewFile(controlFD, "control")
 	g := &guardian{out: json.NewEncoder(control), orders: make(chan order)}
 	if err := confine(); err != nil {
@@ -66,6 +77,9 @@ func guard(base string) int {
 	folder, err := os.OpenFile(base, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return g.fail(err)
+	}
+	if err := unix.Fstat(int(folder.Fd()), &made); err != nil || int(made.Uid) != os.Geteuid() || made.Mode&0o077 != 0 {
+		return g.fail(errors.Join(err, fmt.Errorf("%s is not the folder of this canary", base)))
 	}
 	self, _ := readStat(os.Getpid())
 	g.say(report{Ready: &self.Process})

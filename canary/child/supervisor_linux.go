@@ -51,7 +51,7 @@ func open(parent string, env []string) (*Supervisor, error) {
 		return nil, err
 	}
 	s := &Supervisor{
-		base:    filepath.Join(parent, "selfsame-canary-"+rand.Text()),
+		base:    filepath.Join(parent, folderPrefix+rand.Text()),
 		except:  map[Process]bool{},
 		reports: make(chan report, 4),
 	}
