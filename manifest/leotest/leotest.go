@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +20,22 @@ import (
 
 // Folder is where the fixtures are, relative to the source root.
 const Folder = "fixtures/working-leo/leo-identity-v1"
+
+// Git reports whether Git is there. It must be under go test and in a Bazel that bazelw provisioned (which
+// names its rc file to tests); another Bazel may run tests where Git is not installed, and says so.
+func Git(t testing.TB) bool {
+	t.Helper()
+	_, err := exec.LookPath("git")
+	switch {
+	case err == nil:
+		return true
+	case os.Getenv("TEST_SRCDIR") == "" || os.Getenv("SELFSAME_BAZELRC") != "":
+		t.Fatalf("Git is part of the environment of these tests: %v", err)
+	default:
+		t.Logf("NOT RUN: tests of clean checkouts, for want of Git; install git where Bazel runs tests (%v)", err)
+	}
+	return false
+}
 
 // Copy copies the fixtures into a new source root and returns it. Repository is the way from the folder of
 // the test to the top of the repository. Files are read through links, as Bazel makes them.

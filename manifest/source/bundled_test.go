@@ -3,7 +3,6 @@ package source_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,8 +83,8 @@ func TestOriginsOfBundles(t *testing.T) {
 		out["hermes-root"] = file
 		return out
 	}
-	// Control: nothing else says where the files came from. Where there is no Git, as in Bazel's sandbox, nobody can.
-	if _, err := exec.LookPath("git"); err == nil {
+	// Control: nothing else says where the files came from. Where there is no Git nobody can.
+	if leotest.Git(t) {
 		refused(nil, "no Git work tree")
 	} else if _, err := source.Origins(p, nil); err == nil {
 		t.Error("inputs of nowhere are accepted")

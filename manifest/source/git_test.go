@@ -26,14 +26,10 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// needGit skips only under Bazel, whose sandbox may have no Git; elsewhere Git belongs to the environment.
 func needGit(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("TEST_SRCDIR") == "" {
-			t.Fatal(err)
-		}
-		t.Skip("no git in this sandbox; go test covers it")
+	if !leotest.Git(t) {
+		t.SkipNow()
 	}
 }
 

@@ -2,12 +2,16 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestBuildIsWholeOrNothing(t *testing.T) {
@@ -64,6 +68,68 @@ func TestLockIsInherited(t *testing.T) {
 	cmd.Wait()
 	if err := try(); err != nil {
 		t.Errorf("the lock is held by nobody: %v", err)
+	}
+}
+
+// startAndWait, in the environment, makes this test program the parent that is killed.
+const startAndWait = "SELFSAME_START_AND_WAIT"
+
+// A command, and what it started in sessions of their own, ends at once when its parent is killed
+// with SIGKILL; as a control, without dyingWithParent they outlive it.
+func TestCommandsDieWithTheirParent(t *testing.T) {
+	const script = `setsid sleep 10 & sleep 10 & echo started; wait`
+	if how := os.Getenv(startAndWait); how != "" {
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Stdout = os.Stdout // a pipe: its end is seen when the last process is gone
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+		if how == "namespace" {
+			cmd.SysProcAttr = dyingWithParent()
+			if id := os.Geteuid(); id != 0 {
+				cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+				cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: id, HostID: id, Size: 1}}
+			}
+		}
+		runtime.LockOSThread()
+		if err := cmd.Run(); err != nil {
+			fmt.Println(err)
+		}
+		os.Exit(0)
+	}
+	left := func(how string, wait time.Duration) bool {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestCommandsDieWithTheirParent$")
+		cmd.Env = append(os.Environ(), startAndWait+"="+how)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer read.Close()
+		cmd.Stdout = write
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		write.Close()
+		said := make([]byte, 200)
+		n, _ := read.Read(said)
+		if string(said[:n]) != "started\n" {
+			t.Fatalf("%s: %q", how, said[:n])
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+		ended := make(chan struct{})
+		go func() { io.Copy(io.Discard, read); close(ended) }()
+		select {
+		case <-ended:
+			return false
+		case <-time.After(wait):
+			return true
+		}
+	}
+	if left("namespace", 5*time.Second) {
+		t.Error("processes outlive the parent")
+	}
+	if !left("signal", 300*time.Millisecond) {
+		t.Error("control: processes end without a namespace of their own")
 	}
 }
 

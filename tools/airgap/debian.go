@@ -8,15 +8,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sort"
 	"strings"
 	"syscall"
 )
 
-// The suite whose bazel-bootstrap package has the pinned release, and what is installed from it.
+// The suite whose bazel-bootstrap package has the pinned release, and what is installed from it: git for
+// the tests of clean checkouts, nginx and iproute2 for e2e/remote_cache.
 const (
 	suite    = "forky"
-	packages = "bazel-bootstrap,bazel-rules-shell,bubblewrap,file"
+	packages = "bazel-bootstrap,bazel-rules-shell,bubblewrap,file,git,iproute2,nginx"
 )
 
 const neededBytes = 4 << 30
@@ -88,7 +90,7 @@ func debianRoot(cache, bazel string, lock *os.File) (string, error) {
 			suite, dir, mirror)
 		cmd.Env = append(os.Environ(), "PATH="+filepath.Join(tools, "usr/bin")+":/usr/sbin:/usr/bin:/sbin:/bin:"+os.Getenv("PATH"))
 		cmd.ExtraFiles = []*os.File{lock}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+		cmd.SysProcAttr = dyingWithParent()
 		if _, err := output(cmd); err != nil {
 			return &problem{err, "check that apt's mirror (apt-get indextargets) is reachable and carries " + suite + "; " + installBazel}
 		}
@@ -108,6 +110,17 @@ func debianRoot(cache, bazel string, lock *os.File) (string, error) {
 		}
 		return err
 	})
+}
+
+// dyingWithParent makes a command the first process of a PID namespace: when this process dies,
+// even by SIGKILL, the kernel ends the command and everything it started. What it mounts goes with it.
+// The parent in question is the thread that starts it (prctl(2), PR_SET_PDEATHSIG).
+func dyingWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Cloneflags:   syscall.CLONE_NEWPID,
+		Unshareflags: syscall.CLONE_NEWNS, // made private before exec
+		Pdeathsig:    syscall.SIGKILL,
+	}
 }
 
 // debianMirror returns the address from which the host's apt takes Debian itself (not its
@@ -163,6 +176,8 @@ func bootstrapTools(dir string) error {
 func output(cmd *exec.Cmd) ([]byte, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	out, err := cmd.Output()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")

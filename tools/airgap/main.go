@@ -118,7 +118,7 @@ func acquire(path string) (*os.File, error) {
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		fmt.Fprintln(os.Stderr, "bazelw: another call is provisioning, or what a killed one started still runs; waiting for it (some minutes at most)")
+		fmt.Fprintln(os.Stderr, "bazelw: another call is provisioning; waiting for it (some minutes at most)")
 		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
 	}
 	return file, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -114,8 +113,8 @@ func TestManifestOfBundles(t *testing.T) {
 		bundles = append(bundles, "--bundle", root.flag+"="+at(root.flag))
 	}
 	unbound := exitInput
-	if _, err := exec.LookPath("git"); err != nil {
-		unbound = exitEnvironment // as in Bazel's sandbox: nobody can say
+	if !leotest.Git(t) {
+		unbound = exitEnvironment // nobody can say
 	}
 	l.run(unbound, command("manifest behavior", rootFlags, "--output", at("none.json"))...) // control: no commit, no bundle
 	l.run(exitHolds, command("manifest behavior", rootFlags, bundles[:6], "--output", at("behavior.json"))...)

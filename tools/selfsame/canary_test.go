@@ -206,11 +206,8 @@ func TestCanaryVerifyReceipt(t *testing.T) {
 
 // The seed's own flags, from a clean checkout; a dirty one is refused.
 func TestCanaryFromCheckout(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("TEST_SRCDIR") == "" {
-			t.Fatal(err)
-		}
-		t.Skip("no git in this sandbox; go test covers it")
+	if !leotest.Git(t) {
+		t.SkipNow()
 	}
 	root := leotest.Copy(t, "../..")
 	git := func(args ...string) {

@@ -22,13 +22,9 @@ type leo struct {
 	output bytes.Buffer
 }
 
-// commit makes the current folder a clean Git work tree. Under Bazel, whose sandbox may have no Git, it
-// reports false; elsewhere Git belongs to the environment.
+// commit makes the current folder a clean Git work tree, and reports whether there is a Git to do so.
 func (l *leo) commit() bool {
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("TEST_SRCDIR") == "" {
-			l.t.Fatal(err)
-		}
+	if !leotest.Git(l.t) {
 		return false
 	}
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A", "-f"}, {"-c", "user.name=Test", "-c", "user.email=test@example.invalid", "commit", "-q", "-m", "Leo"}} {
