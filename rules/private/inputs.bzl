@@ -3,6 +3,13 @@
 The tool never walks a sandbox or runfiles folder, where inputs are links.
 """
 
+# Who can write to a remote cache can name any bytes as the outputs of an action, and Bazel
+# believes it. Checks of such outputs are made on the machine that uses them.
+VERIFY_HERE = {
+    "no-remote-cache": "1",
+    "supports-path-mapping": "1",
+}
+
 def below(file, prefix):
     """Returns the path of a file below prefix, or None if it lies elsewhere.
 

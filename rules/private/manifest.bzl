@@ -1,6 +1,6 @@
 """identity_manifest: pins what can change an agent's answer."""
 
-load(":inputs.bzl", "add_inputs", "below")
+load(":inputs.bzl", "VERIFY_HERE", "add_inputs", "below")
 load(":providers.bzl", "IdentityManifestInfo", "IdentityTreeInfo")
 
 # Which part of an input list an attribute fills.
@@ -60,15 +60,18 @@ def _identity_manifest_impl(ctx):
     verify = ctx.actions.args()
     verify.add_all(["--quiet", "manifest", "verify", "--json"])
     verify.add("--manifest", manifest)
+    verify.add("--digest", digest)
+    verify.add("--behavior-manifest", behavior)
+    verify.add("--provenance", provenance)
     verify.add("--output", verified)
     ctx.actions.run(
         mnemonic = "IdentityManifestVerify",
         progress_message = "Verifying identity %{label}",
         executable = ctx.executable._selfsame,
         arguments = [verify, listed],
-        inputs = depset([manifest], transitive = [inputs]),
+        inputs = depset([manifest, digest, behavior, provenance], transitive = [inputs]),
         outputs = [verified],
-        execution_requirements = {"supports-path-mapping": "1"},
+        execution_requirements = VERIFY_HERE,
     )
 
     return [
@@ -100,8 +103,8 @@ identity_manifest = rule(
     doc = """Pins an agent's identity in one canonical file.
 
 Outputs `NAME.json` (identity-manifest.v1), `NAME.json.sha256` (manifest_sha256), `NAME.provenance.json`
-and `NAME.behavior.json`. Output groups: `digest`, `behavior`. As a validation action the manifest is
-rebuilt from the same inputs and compared. Nothing of the machine, the user, the time, the
+and `NAME.behavior.json`. Output groups: `digest`, `behavior`. As a validation action all four are
+rebuilt from the same inputs and compared; its result is never taken from a remote cache, whose outputs it checks. Nothing of the machine, the user, the time, the
 checkout or the configuration is in any output.""",
     attrs = {
         "constitution": attr.label(

@@ -1,6 +1,6 @@
 """identity_profile: compiles what a manifest pins."""
 
-load(":inputs.bzl", "add_inputs")
+load(":inputs.bzl", "VERIFY_HERE", "add_inputs")
 load(":providers.bzl", "IdentityManifestInfo", "IdentityProfileInfo")
 
 def _identity_profile_impl(ctx):
@@ -39,15 +39,16 @@ def _identity_profile_impl(ctx):
     verify = ctx.actions.args()
     verify.add_all(["--quiet", "profile", "verify", "--json"])
     verify.add("--manifest", info.manifest)
+    verify.add("--digest", digest)
     verify.add("--output", verified)
     ctx.actions.run(
         mnemonic = "IdentityProfileVerify",
         progress_message = "Verifying profile %{label}",
         executable = ctx.executable._selfsame,
         arguments = [verify, files],
-        inputs = [info.manifest, profile],
+        inputs = [info.manifest, profile, digest],
         outputs = [verified],
-        execution_requirements = {"supports-path-mapping": "1"},
+        execution_requirements = VERIFY_HERE,
     )
 
     return [
@@ -67,8 +68,8 @@ identity_profile = rule(
     doc = """Compiles a profile from a manifest into a folder.
 
 Outputs the folder `NAME` and `NAME.tree.sha256`, its tree digest (selfsame-tree.v1). Output group:
-`digest`. As a validation action the folder's exact set of files and their content are verified
-against the manifest. A start verifies declared modes as well; Bazel does not keep modes.""",
+`digest`. As a validation action the folder's exact set of files, their content and the digest are verified
+against the manifest, never by a remote cache. A start verifies declared modes as well; Bazel does not keep modes.""",
     attrs = {
         "manifest": attr.label(
             doc = "identity_manifest to compile (required).",

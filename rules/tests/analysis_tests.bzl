@@ -11,6 +11,12 @@ def _action(env, mnemonic):
     asserts.equals(env, 1, len(found), "actions of mnemonic " + mnemonic)
     return found[0]
 
+# Whatever an action makes, its check looks at; e2e/remote_cache shows what that is for.
+def _all_verified(env, mnemonic):
+    verified = _action(env, mnemonic + "Verify").inputs.to_list()
+    for file in _action(env, mnemonic).outputs.to_list():
+        asserts.true(env, file in verified, file.basename + " is verified")
+
 def _tree_impl(ctx):
     env = analysistest.begin(ctx)
     info = analysistest.target_under_test(env)[IdentityTreeInfo]
@@ -29,6 +35,7 @@ def _manifest_impl(ctx):
     asserts.equals(env, ["leo.behavior.json"], _names(target[OutputGroupInfo].behavior))
     asserts.equals(env, ["leo.verified.json"], _names(target[OutputGroupInfo]._validation))
     asserts.equals(env, "fixtures/working-leo/leo-identity-v1/leo-constitution-v1.json", info.documents["constitution"])
+    _all_verified(env, "IdentityManifest")
     action = _action(env, "IdentityManifest")
     names = _names(action.inputs)
     for name in ["config.yaml", ".env", "prompt.py", "deploy.yaml", "role-charter.md", "leo-constitution-v1.json"]:
@@ -47,6 +54,8 @@ def _profile_impl(ctx):
 
     # That of the manifest is validated too.
     asserts.equals(env, ["leo.verified.json", "leo.verified.json"], _names(target[OutputGroupInfo]._validation))
+
+    _all_verified(env, "IdentityProfile")
 
     # The folder is never the only output of its action.
     asserts.equals(env, ["leo", "leo.tree.sha256"], _names(_action(env, "IdentityProfile").outputs))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -131,24 +132,9 @@ func (c *manifestGenerate) Run(std streams) error {
 	if digest == "" {
 		digest = c.Output + ".sha256"
 	}
-	outputs := []atomicfile.File{{Path: digest, Data: []byte(sum.String() + "\n")}}
-	if c.Provenance != "" {
-		p, err := manifest.ProvenanceOf(m, append(slices.Clone(b.Operational.Origins), origins...))
-		if err != nil {
-			return err
-		}
-		data, err := canon.Marshal(p)
-		if err != nil {
-			return err
-		}
-		outputs = append(outputs, atomicfile.File{Path: c.Provenance, Data: data})
-	}
-	if c.BehaviorOutput != "" {
-		data, err := b.Encode()
-		if err != nil {
-			return err
-		}
-		outputs = append(outputs, atomicfile.File{Path: c.BehaviorOutput, Data: data})
+	outputs, err := beside(m, b, origins, digest, c.Provenance, c.BehaviorOutput)
+	if err != nil {
+		return err
 	}
 	if err := atomicfile.WriteAll(0o644, append(outputs, atomicfile.File{Path: c.Output, Data: data})...); err != nil {
 		return err
@@ -159,6 +145,37 @@ func (c *manifestGenerate) Run(std streams) error {
 		_, err = fmt.Fprintf(std.out, "identity_sha256 %s\nmanifest_sha256 %s\n", m.IdentitySHA256, sum)
 	}
 	return err
+}
+
+// beside returns what belongs into the files beside m; those without a name are left out.
+func beside(m *manifest.Manifest, b *manifest.Behavior, origins []manifest.Origin, digest, provenance, behavior string) ([]atomicfile.File, error) {
+	var out []atomicfile.File
+	if digest != "" {
+		sum, err := m.SHA256()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, atomicfile.File{Path: digest, Data: []byte(sum.String() + "\n")})
+	}
+	if provenance != "" {
+		p, err := manifest.ProvenanceOf(m, append(slices.Clone(b.Operational.Origins), origins...))
+		if err != nil {
+			return nil, err
+		}
+		data, err := canon.Marshal(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, atomicfile.File{Path: provenance, Data: data})
+	}
+	if behavior != "" {
+		data, err := b.Encode()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, atomicfile.File{Path: behavior, Data: data})
+	}
+	return out, nil
 }
 
 func (c *manifestGenerate) inputs() (*manifest.Behavior, manifest.Sources, []manifest.Origin, error) {
@@ -200,15 +217,21 @@ type manifestVerify struct {
 	roots
 	documents
 	inputList
-	Manifest string `placeholder:"FILE" required:"" help:"Manifest to verify."`
-	JSON     bool   `help:"Write the differences as JSON."`
-	Output   string `placeholder:"FILE" help:"Where to write the result (default: standard output)."`
+	Manifest         string `placeholder:"FILE" required:"" help:"Manifest to verify."`
+	Digest           string `placeholder:"FILE" help:"With --input-list: manifest_sha256 beside it, to verify too."`
+	Provenance       string `placeholder:"FILE" help:"With --input-list: identity-provenance.v1 beside it, to verify too."`
+	BehaviorManifest string `placeholder:"FILE" help:"With --input-list: behavior-manifest.v1 beside it, to verify too."`
+	JSON             bool   `help:"Write the differences as JSON."`
+	Output           string `placeholder:"FILE" help:"Where to write the result (default: standard output)."`
 }
 
 func (c *manifestVerify) Run(std streams) error {
 	m, err := readManifest(c.Manifest)
 	if err != nil {
 		return err
+	}
+	if c.InputList == "" && c.Digest+c.Provenance+c.BehaviorManifest != "" {
+		return &refusal{"--digest, --provenance and --behavior-manifest go with --input-list"}
 	}
 	s, err := sourcesOf(m, c.roots, c.documents, c.inputList)
 	if err != nil {
@@ -218,7 +241,54 @@ func (c *manifestVerify) Run(std streams) error {
 	if err != nil {
 		return err
 	}
+	if len(differences) == 0 && c.InputList != "" {
+		if differences, err = c.besides(s); err != nil {
+			return err
+		}
+	}
 	return verdict(std, m, differences, c.JSON, c.Output)
+}
+
+// besides makes the manifest and the named files beside it anew, and compares bytes: a manifest whose
+// digest file came from elsewhere is not what Bazel was asked for.
+func (c *manifestVerify) besides(s manifest.Sources) ([]manifest.Difference, error) {
+	b, err := manifest.Observe(s)
+	if err != nil {
+		return nil, err
+	}
+	m, err := manifest.Generate(b, s)
+	if err != nil {
+		return nil, err
+	}
+	data, err := m.Encode()
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := beside(m, b, source.ContentAddressed(), c.Digest, c.Provenance, c.BehaviorManifest)
+	if err != nil {
+		return nil, err
+	}
+	return besidesOf(append([]atomicfile.File{{Path: c.Manifest, Data: data}}, outputs...)...)
+}
+
+// generatedFiles is the surface of files that the tool makes for an identity.
+const generatedFiles manifest.Surface = "generated-files"
+
+// besidesOf names the files that do not hold what they should.
+func besidesOf(outputs ...atomicfile.File) ([]manifest.Difference, error) {
+	var out []manifest.Difference
+	for _, o := range outputs {
+		have, err := os.ReadFile(o.Path)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(have, o.Data) {
+			content := func(data []byte) string { return fmt.Sprintf("sha256 %s, %d bytes", canon.Sum(data), len(data)) }
+			out = append(out, manifest.Difference{Surface: generatedFiles, Class: manifest.Changed, Path: filepath.Base(o.Path),
+				Expected: content(o.Data), Actual: content(have)})
+		}
+	}
+	return out, nil
 }
 
 type manifestExplain struct {

@@ -157,6 +157,28 @@ func TestManifestAndProfile(t *testing.T) {
 	l.run(exitHolds, command("profile compile --manifest", golden, "--input-list", l.list(), "--profile", at("listed-profile"))...)
 	l.run(exitHolds, command("profile verify --manifest", golden, "--profile", at("profile"))...)
 	l.run(exitHolds, command("profile verify --manifest", golden, "--profile", at("listed-profile"))...)
+
+	// Files beside a manifest or a profile are verified by the byte.
+	l.run(exitHolds, command("profile compile --manifest", golden, "--input-list", l.list(), "--profile", at("digested-profile"), "--digest", at("tree.sha256"))...)
+	verifyManifest := command("manifest verify --manifest", at("listed.json"), "--input-list", l.list(), "--digest", at("listed.sha256"),
+		"--behavior-manifest", at("listed-behavior.json"), "--provenance", at("listed-provenance.json"))
+	verifyProfile := command("profile verify --manifest", golden, "--profile", at("digested-profile"), "--digest", at("tree.sha256"))
+	l.run(exitHolds, verifyManifest...)
+	l.run(exitHolds, verifyProfile...)
+	for name, args := range map[string][]string{
+		"listed.sha256": verifyManifest, "listed-behavior.json": verifyManifest, "listed-provenance.json": verifyManifest, "tree.sha256": verifyProfile,
+	} {
+		data := mustRead(t, at(name))
+		changed := append([]byte(nil), data...)
+		changed[len(changed)/2] ^= 1
+		for _, forged := range [][]byte{changed, data[1:], nil} {
+			write(t, at(name), forged)
+			if text, _ := l.run(exitFails, args...); !strings.Contains(text, "generated-files: "+name+": changed: expected sha256 "+canon.Sum(data).String()) {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+		write(t, at(name), data)
+	}
 	l.run(exitInput, command("profile compile --manifest", golden, "--source-root .", rootFlags, "--profile", at("profile"))...)
 
 	// Drift: named, status 1, nothing compiled.
@@ -210,6 +232,7 @@ func TestManifestAndProfile(t *testing.T) {
 		{exitUsage, command("manifest generate", documentFlags, "--output", at("x.json")), "--behavior-manifest"},
 		{exitUsage, command("manifest verify --manifest", golden), "--profile-template"},
 		{exitUsage, command("manifest verify"), "--manifest"},
+		{exitUsage, command("manifest verify --manifest", golden, rootFlags, "--digest", at("listed.sha256")), "--input-list"},
 		{exitUsage, command("manifest verify --manifest", golden, "--no-such-flag"), "no-such-flag"},
 		{exitEnvironment, command("manifest explain --manifest", at("none.json")), "none.json"},
 		{exitEnvironment, command("manifest generate --input-list", l.list(), "--output", at("no/such/folder.json")), "no/such"},

@@ -45,11 +45,11 @@ func (c *profileCompile) Run(std streams) error {
 			return err
 		}
 		if c.Digest != "" {
-			summary, err := profile.Summary(m)
+			digest, err := treeDigest(m, c.Digest)
 			if err != nil {
 				return err
 			}
-			if err := atomicfile.Write(c.Digest, []byte(summary.Digest.String()+"\n"), 0o644); err != nil {
+			if err := atomicfile.Write(digest.Path, digest.Data, 0o644); err != nil {
 				return err
 			}
 		}
@@ -57,10 +57,17 @@ func (c *profileCompile) Run(std streams) error {
 	return verdict(std, m, differences, c.JSON, "")
 }
 
+// treeDigest is what belongs into the file beside the profile of m.
+func treeDigest(m *manifest.Manifest, file string) (atomicfile.File, error) {
+	summary, err := profile.Summary(m)
+	return atomicfile.File{Path: file, Data: []byte(summary.Digest.String() + "\n")}, err
+}
+
 type profileVerify struct {
 	Manifest    string `placeholder:"FILE" required:"" help:"Identity manifest."`
 	Profile     string `placeholder:"DIR" xor:"profile" required:"" help:"Compiled profile."`
 	ProfileList string `placeholder:"FILE" xor:"profile" required:"" help:"Instead of a folder: lines of path TAB file; modes are not looked at."`
+	Digest      string `placeholder:"FILE" help:"The profile's tree digest beside it, to verify too."`
 	JSON        bool   `help:"Write the differences as JSON."`
 	Output      string `placeholder:"FILE" help:"Where to write the result (default: standard output)."`
 }
@@ -73,6 +80,17 @@ func (c *profileVerify) Run(std streams) error {
 	differences, err := c.differences(m)
 	if err != nil {
 		return err
+	}
+	if c.Digest != "" {
+		digest, err := treeDigest(m, c.Digest)
+		if err != nil {
+			return err
+		}
+		beside, err := besidesOf(digest)
+		if err != nil {
+			return err
+		}
+		differences = append(differences, beside...)
 	}
 	return verdict(std, m, differences, c.JSON, c.Output)
 }
