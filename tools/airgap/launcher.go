@@ -86,6 +86,8 @@ while [ "$i" -lt "$count" ]; do
 done
 SELFSAME_GOROOT=$goroot GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB)
 export SELFSAME_GOROOT GOPROXY GOSUMDB
+# What "bazel run" starts may start a Bazel of its own.
+export SELFSAME_BAZEL=/usr/bin/bazel SELFSAME_BAZELRC="$modules/airgap.bazelrc"
 unset GOROOT GOFLAGS GOTOOLCHAIN GOBIN GOPATH GOMODCACHE GOCACHE
 exec '%[4]s' --library-path '%[5]s' "$root/usr/bin/bwrap" --bind "$root" / \
   --dev-bind /dev /dev --dev-bind /proc /proc --bind /sys /sys --tmpfs /run "$@"
