@@ -91,7 +91,7 @@ func (b built) find(mnemonic string) (spawn, error) {
 // bazel is a call of Bazel on the host.
 func (h *host) bazel(args ...string) *exec.Cmd {
 	cmd := h.command(os.Getenv("SELFSAME_BAZEL"), append([]string{"--bazelrc=" + os.Getenv("SELFSAME_BAZELRC")}, args...)...)
-	for _, name := range []string{"SELFSAME_GOROOT", "GOMODCACHE", "GOCACHE", "GOPATH"} {
+	for _, name := range append([]string{"SELFSAME_GOROOT"}, goFolders...) {
 		cmd.Env = append(cmd.Env, name+"="+os.Getenv(name))
 	}
 	// The hosts reach the cache and nothing else; prepare has brought the Go modules.
@@ -101,7 +101,36 @@ func (h *host) bazel(args ...string) *exec.Cmd {
 
 // build builds all targets from nothing but what a cache gives, and hashes their outputs.
 func (h *host) build(args ...string) built {
-	b := h.buildOf(targets, args...)
+	if out, err := h.bazel("clean").CombinedOutput(); err != nil {
+		return built{said: string(out), err: fmt.Errorf("bazel clean: %w\n%s", err, out)}
+	}
+	return h.hashed(h.buildOf(targets, args...))
+}
+
+// rebuild is [host.build] with the tool still there: the identity alone is gone, and asked for again.
+func (h *host) rebuild(args ...string) built {
+	if err := h.forget(); err != nil {
+		return built{err: err}
+	}
+	return h.hashed(h.buildOf(targets, args...))
+}
+
+func (h *host) forget() error {
+	for _, pattern := range []string{"bazel-bin/manifest/leo*", "bazel-bin/profile/leo*"} {
+		found, err := filepath.Glob(filepath.Join(h.checkout, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range found {
+			if err := remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (h *host) hashed(b built) built {
 	if b.err == nil {
 		b.hashes, b.err = h.outputs()
 	}
@@ -109,9 +138,6 @@ func (h *host) build(args ...string) built {
 }
 
 func (h *host) buildOf(targets []string, args ...string) built {
-	if out, err := h.bazel("clean").CombinedOutput(); err != nil {
-		return built{said: string(out), err: fmt.Errorf("bazel clean: %w\n%s", err, out)}
-	}
 	log := filepath.Join(scratch, "spawns-"+h.name+".json")
 	os.Remove(log)
 	all := append([]string{"build", "--color=no", "--curses=no", "--show_progress_rate_limit=60", "--execution_log_json_file=" + log}, args...)

@@ -29,7 +29,7 @@ const nginxConf = `daemon off;
 user root;
 worker_processes 2;
 pid %[1]s/nginx.pid;
-error_log stderr error;
+error_log stderr crit;
 events {}
 http {
   log_format short '$request_method $request_uri $status';

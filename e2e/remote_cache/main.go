@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -139,6 +140,13 @@ func prepare(workspace string) error {
 			}
 		}
 	}
+	for _, name := range goFolders {
+		out, err := exec.Command(goCommand(), "env", name).Output()
+		if err != nil {
+			return fmt.Errorf("go env %s: %w", name, err)
+		}
+		os.Setenv(name, strings.TrimSpace(string(out)))
+	}
 	gazelle, err := moduleFolder("gazelle")
 	if err != nil {
 		return err
@@ -159,6 +167,10 @@ func prepare(workspace string) error {
 	}
 	return nil
 }
+
+// goFolders are caches of the go command that both hosts share; they hold sources and tools of repository
+// rules, no action's output.
+var goFolders = []string{"GOMODCACHE", "GOCACHE", "GOPATH"}
 
 func goCommand() string { return filepath.Join(os.Getenv("SELFSAME_GOROOT"), "bin", "go") }
 

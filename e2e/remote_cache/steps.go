@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -82,6 +83,7 @@ func scenario(seed string) error {
 		{"control: without the checks the other manifest is accepted", s.unchecked},
 		{"control: checks from the cache would be forged, too", s.forgedCheck},
 		{"the cache as it was", s.again},
+		{"an action result names another tool", s.otherTool},
 	}
 	if seed == "" {
 		steps = slices.Insert(steps, 0, struct {
@@ -114,7 +116,7 @@ func (s *scene) fill() (string, error) {
 		if err := hostA.source(state.number); err != nil {
 			return "", err
 		}
-		*state.to = hostA.build(writer(hostA)...)
+		*state.to = hostA.hashed(hostA.buildOf(targets, writer(hostA)...))
 		if state.to.err != nil {
 			return "", state.to.err
 		}
@@ -168,9 +170,8 @@ func checked(b built, hits bool) (string, error) {
 	return fmt.Sprintf("2 of 2 identity actions %s, 2 of 2 checks executed here, %d other hits", how, others), nil
 }
 
-// holds builds on B and wants the outputs that A had.
-func (s *scene) holds(hits bool, args ...string) (string, error) {
-	b := hostB.build(args...)
+// holds wants the outputs that A had.
+func (s *scene) holds(hits bool, b built) (string, error) {
 	if b.err != nil {
 		return "", b.err
 	}
@@ -185,12 +186,12 @@ func (s *scene) share() (string, error) {
 	if err := hostB.source(s.honest); err != nil {
 		return "", err
 	}
-	return s.holds(true, reader(hostB)...)
+	return s.holds(true, hostB.build(reader(hostB)...))
 }
 
-func (s *scene) again() (string, error) { return s.holds(true, reader(hostB)...) }
+func (s *scene) again() (string, error) { return s.holds(true, hostB.build(reader(hostB)...)) }
 
-func (s *scene) off() (string, error) { return s.holds(false, "--disk_cache="+s.seed) }
+func (s *scene) off() (string, error) { return s.holds(false, hostB.build("--disk_cache="+s.seed)) }
 
 // cutOff lets contents trickle, and cuts the link when the first action result has arrived, so that its
 // contents never do.
@@ -235,35 +236,44 @@ func (s *scene) cutOff() (string, error) {
 	return fmt.Sprintf("cut after the first hit\n%s\n%d outputs equal", shown, len(b.hashes)), err
 }
 
+// alteredContent alters in each round one output of both actions.
 func (s *scene) alteredContent() (string, error) {
 	var out []string
-	for _, name := range []string{"manifest/leo.json", "manifest/leo.json.sha256", "profile/leo/identity.json", "profile/leo.tree.sha256"} {
-		path := entry("cas", s.want.hashes[name])
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return "", err
-		}
-		changed := slices.Clone(data)
-		changed[len(changed)/2] ^= 1
-		for kind, altered := range map[string][]byte{"same length": changed, "shorter": data[:len(data)-1], "longer": append(slices.Clone(data), '\n')} {
-			if err := replaced(path, altered, func() error {
-				b := hostB.build(reader(hostB)...)
-				if b.err != nil {
-					return b.err
-				}
-				for _, sp := range b.spawns {
-					if sp.hash(filepath.Base(name)) != "" && sp.CacheHit && sp.identity() {
-						return fmt.Errorf("%s: a hit", sp)
+	kinds := map[string]func(data []byte) []byte{
+		"same length": func(data []byte) []byte { data[len(data)/2] ^= 1; return data },
+		"shorter":     func(data []byte) []byte { return data[:len(data)-1] },
+		"longer":      func(data []byte) []byte { return append(data, '\n') },
+	}
+	for _, names := range [][2]string{{"manifest/leo.json", "profile/leo/identity.json"}, {"manifest/leo.json.sha256", "profile/leo.tree.sha256"}} {
+		for kind, alter := range kinds {
+			err := s.altered(names[0], alter, func() error {
+				return s.altered(names[1], alter, func() error {
+					b := hostB.rebuild(reader(hostB)...)
+					if b.err != nil {
+						return b.err
 					}
-				}
-				return same(s.want.hashes, b.hashes)
-			}); err != nil {
-				return "", fmt.Errorf("%s, %s: %w", name, kind, err)
+					if _, err := checked(b, false); err != nil {
+						return err
+					}
+					return same(s.want.hashes, b.hashes)
+				})
+			})
+			if err != nil {
+				return "", fmt.Errorf("%s, %s: %w", names, kind, err)
 			}
-			out = append(out, fmt.Sprintf("%s, %s: not taken, executed here, outputs equal", name, kind))
+			out = append(out, fmt.Sprintf("%s, %s: not taken, executed here, outputs equal", strings.Join(names[:], " and "), kind))
 		}
 	}
 	return strings.Join(out, "\n"), nil
+}
+
+func (s *scene) altered(name string, alter func([]byte) []byte, call func() error) error {
+	path := entry("cas", s.want.hashes[name])
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return replaced(path, alter(data), call)
 }
 
 // poison makes the cache answer the key of an honest action with what the result function makes of the
@@ -294,7 +304,7 @@ func evilResult(_, evil []byte) ([]byte, error) { return evil, nil }
 
 // refused builds on B, which must fail by a check that names the file, although Bazel took the poison.
 func (s *scene) refused(mnemonic, name string) (string, error) {
-	b := hostB.build(reader(hostB)...)
+	b := hostB.rebuild(reader(hostB)...)
 	if b.err == nil {
 		return "", fmt.Errorf("it builds:\n%s", b.said)
 	}
@@ -352,6 +362,9 @@ var onlyManifest = []string{"//manifest:leo"}
 
 // takes builds the manifest on B and wants to know whether that of the evil sources is accepted.
 func (s *scene) takes(args ...string) (bool, built) {
+	if err := hostB.forget(); err != nil {
+		return false, built{err: err}
+	}
 	b := hostB.buildOf(onlyManifest, append(reader(hostB), args...)...)
 	sp, err := b.find("IdentityManifest")
 	return b.err == nil && err == nil && sp.CacheHit && sp.hash("leo.json") == s.bad.hashes["manifest/leo.json"], b
@@ -417,4 +430,84 @@ func (s *scene) forgedCheck() (string, error) {
 		return nil
 	})
 	return "without no-remote-cache the build succeeds, with it it fails", err
+}
+
+// otherTool names a tool with another opinion of trees, in its making and in its checks alike. Who takes the tool from
+// the cache believes the cache in everything; with --config=untrusted-cache the tool is made here.
+func (s *scene) otherTool() (string, error) {
+	var links []spawn
+	for _, sp := range s.want.spawns {
+		if sp.Mnemonic == "GoLink" && sp.TargetLabel == "//tools/selfsame:selfsame" {
+			links = append(links, sp)
+		}
+	}
+	poisoned := func() error {
+		b := hostB.build(reader(hostB)...)
+		if b.err != nil {
+			return fmt.Errorf("control: the tool does not work: %w", b.err)
+		}
+		if b.hashes["profile/leo.tree.sha256"] == s.want.hashes["profile/leo.tree.sha256"] {
+			return errors.New("control: the tool has the same opinion")
+		}
+		disk, err := s.seedWithout(links)
+		if err != nil {
+			return err
+		}
+		b = hostB.build("--config=untrusted-cache", "--remote_cache="+hostB.cacheURL(), "--disk_cache="+disk)
+		if b.err != nil {
+			return b.err
+		}
+		here := 0
+		for _, sp := range b.spawns {
+			if strings.HasPrefix(sp.Mnemonic, "Go") && sp.Runner == "remote cache hit" {
+				return fmt.Errorf("%s comes from the remote cache", sp)
+			}
+			if sp.Mnemonic == "GoLink" && sp.TargetLabel == links[0].TargetLabel && !sp.CacheHit {
+				here++
+			}
+		}
+		if here != len(links) {
+			return fmt.Errorf("the tool was linked %d times, want %d", here, len(links))
+		}
+		_, err = s.holds(true, b)
+		return err
+	}
+	for _, link := range links {
+		key, hash := link.Digest.Hash, link.hash("/selfsame")
+		result, err := os.ReadFile(filepath.Join(s.seed, "ac", key[:2], key))
+		if err != nil {
+			return "", err
+		}
+		tool, err := os.ReadFile(filepath.Join(s.seed, "cas", hash[:2], hash))
+		if err != nil {
+			return "", err
+		}
+		other, err := put(bytes.ReplaceAll(tool, []byte("selfsame-tree.v1"), []byte("selfsame-tree.v9")))
+		if err != nil {
+			return "", err
+		}
+		if result, err = pointElsewhere(result, hash, other); err != nil {
+			return "", err
+		}
+		then := poisoned
+		poisoned = func() error { return replaced(entry("ac", key), result, then) }
+	}
+	if len(links) == 0 {
+		return "", errors.New("no such tool was linked")
+	}
+	return "as a reader B believes it; with --config=untrusted-cache it links the tool itself, and all outputs are equal", poisoned()
+}
+
+// seedWithout is a disk cache with the seed's contents, and its action results but those.
+func (s *scene) seedWithout(actions []spawn) (string, error) {
+	disk := scratch + "/disk"
+	if err := os.CopyFS(disk+"/ac", os.DirFS(s.seed+"/ac")); err != nil {
+		return "", err
+	}
+	for _, a := range actions {
+		if err := os.Remove(filepath.Join(disk, "ac", a.Digest.Hash[:2], a.Digest.Hash)); err != nil {
+			return "", err
+		}
+	}
+	return disk, os.Symlink(s.seed+"/cas", disk+"/cas")
 }
