@@ -436,7 +436,7 @@ func (s *scene) forgedCheck() (string, error) {
 // the cache believes the cache in everything; with --config=untrusted-cache the tool is made here.
 func (s *scene) otherTool() (string, error) {
 	var links []spawn
-	for _, sp := range s.want.spawns {
+	for _, sp := range s.wantOther.spawns { // the first build of A, which took the tool from the seed
 		if sp.Mnemonic == "GoLink" && sp.TargetLabel == "//tools/selfsame:selfsame" {
 			links = append(links, sp)
 		}

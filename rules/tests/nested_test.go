@@ -5,13 +5,13 @@ package tests
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"sort"
 	"strings"
 	"testing"
 
@@ -168,6 +168,14 @@ func airgap(t *testing.T) []string {
 	return []string{"--bazelrc=" + rc}
 }
 
+// wholeAirgap is [airgap] for a workspace that reaches every module.
+func wholeAirgap() []string {
+	if name := os.Getenv("SELFSAME_BAZELRC"); name != "" {
+		return []string{"--bazelrc=" + name}
+	}
+	return nil
+}
+
 // run starts Bazel in the workspace and returns what it printed.
 func (s *scratch) run(t *testing.T, command string, args ...string) (string, error) {
 	t.Helper()
@@ -186,8 +194,20 @@ func (s *scratch) run(t *testing.T, command string, args ...string) (string, err
 	return out.String(), err
 }
 
-// outputs builds the targets and returns the SHA-256 of every file that the identity rules made, by path.
-func (s *scratch) outputs(t *testing.T, args ...string) (map[string]string, error) {
+// outputs are files by path.
+type outputs map[string][]byte
+
+// digests gives the SHA-256 of each.
+func (o outputs) digests() map[string]string {
+	out := map[string]string{}
+	for name, data := range o {
+		out[name] = canon.Sum(data).String()
+	}
+	return out
+}
+
+// outputs builds the targets and returns every file that the identity rules made.
+func (s *scratch) outputs(t *testing.T, args ...string) (outputs, error) {
 	t.Helper()
 	out, err := s.run(t, "build", append(args, "//manifest:leo", "//profile:leo", "--output_groups=+behavior")...)
 	if err != nil {
@@ -197,26 +217,85 @@ func (s *scratch) outputs(t *testing.T, args ...string) (map[string]string, erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]string{}
+	return made(t, bin)
+}
+
+var leo = regexp.MustCompile(`^(manifest|profile)/leo[./]`)
+
+// made returns what the identity rules made below a folder of outputs: all files of both packages that
+// are named for Leo. Parameter files hold exec paths and are inputs of actions.
+func made(t *testing.T, bin string) (outputs, error) {
+	t.Helper()
+	found := outputs{}
 	for _, dir := range []string{"manifest", "profile"} {
 		err := filepath.WalkDir(filepath.Join(bin, dir), func(path string, d fs.DirEntry, err error) error {
-			// Parameter files hold exec paths; they are inputs of actions.
-			if err != nil || d.IsDir() || strings.HasSuffix(path, ".params") {
+			name, _ := filepath.Rel(bin, path)
+			if err != nil || !leo.MatchString(filepath.ToSlash(name)) || strings.HasSuffix(path, ".params") {
 				return err
 			}
-			data, err := os.ReadFile(path)
-			name, _ := filepath.Rel(bin, path)
-			found[filepath.ToSlash(name)] = canon.Sum(data).String()
+			if info, err := os.Stat(path); err != nil || info.IsDir() {
+				return err
+			}
+			found[filepath.ToSlash(name)], err = os.ReadFile(path)
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(found) < 10 || found["manifest/leo.json"] == "" || found["profile/leo/identity.json"] == "" {
-		return nil, errors.New("outputs are missing: " + fmt.Sprint(found))
+	if len(found) < 10 || found["manifest/leo.json"] == nil || found["profile/leo/identity.json"] == nil {
+		return nil, fmt.Errorf("outputs are missing: %q", found.digests())
 	}
 	return found, nil
+}
+
+// difference names the files that differ, "" for none. Both versions of each go to a folder, with a text
+// that gives the first differing offset.
+func difference(t *testing.T, dir string, want, got outputs) string {
+	t.Helper()
+	var names []string
+	for name := range want {
+		if !bytes.Equal(want[name], got[name]) {
+			names = append(names, name)
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	var text strings.Builder
+	for _, name := range names {
+		first, second := want[name], got[name]
+		at := 0
+		for at < min(len(first), len(second)) && first[at] == second[at] {
+			at++
+		}
+		line := fmt.Sprintf("%s: first difference at offset %d; first %d bytes, sha256 %s; second %d bytes, sha256 %s\n",
+			name, at, len(first), canon.Sum(first), len(second), canon.Sum(second))
+		text.WriteString(line)
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for suffix, data := range map[string][]byte{".first": first, ".second": second, ".difference.txt": []byte(line)} {
+			if err := os.WriteFile(path+suffix, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return text.String()
+}
+
+// kept is the folder for files that differ; Bazel keeps it.
+func kept(t *testing.T, sub string) string {
+	t.Helper()
+	dir := os.Getenv("TEST_UNDECLARED_OUTPUTS_DIR")
+	if dir == "" {
+		t.Fatal("TEST_UNDECLARED_OUTPUTS_DIR is not set")
+	}
+	return filepath.Join(dir, sub)
 }
 
 // server gives the workspace a server of its own below dir; it ends with the test.

@@ -3,14 +3,19 @@
 package tests
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"selfsame.dev/selfsame/internal/canon"
 )
 
 // TestTwice is law I1 for Bazel: every output of the public rules has the same bytes, wherever and
@@ -54,12 +59,13 @@ func TestTwice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("outputs differ (-first +second):\n%s", diff)
+			if diff := difference(t, kept(t, t.Name()), want, got); diff != "" {
+				t.Errorf("outputs differ:\n%s", diff)
 			}
 		})
 	}
 
+	shown := false
 	for _, name := range []string{
 		"profile-template/config.yaml", "profile-template/skills/leo-voice/SKILL.md", "hermes-runtime/hermes/prompt.py",
 		"teleo-deployment/deploy.yaml", "evidence/role-charter.md",
@@ -81,14 +87,106 @@ func TestTwice(t *testing.T) {
 			switch {
 			case err != nil && !strings.Contains(err.Error(), "selfsame: error: "):
 				t.Error(err)
-			case err == nil && got["manifest/leo.json.sha256"] == want["manifest/leo.json.sha256"]:
+			case err == nil && bytes.Equal(got["manifest/leo.json"], want["manifest/leo.json"]):
 				t.Error("the manifest is the same")
+			case err == nil:
+				shown = true
+				namesDifference(t, want, got)
 			}
 		})
 	}
+	if !shown {
+		t.Error("no changed byte gave other outputs")
+	}
 	got, err := there.outputs(t)
 	if err != nil || !cmp.Equal(want, got) {
-		t.Errorf("put back, outputs are not what they were: %v\n%s", err, cmp.Diff(want, got))
+		t.Errorf("put back, outputs are not what they were: %v\n%s", err, cmp.Diff(want.digests(), got.digests()))
+	}
+}
+
+// namesDifference is the control of [difference]: the manifest's difference is named, and its bytes are kept.
+func namesDifference(t *testing.T, want, got outputs) {
+	const name = "manifest/leo.json"
+	dir := kept(t, "control")
+	text := difference(t, dir, want, got)
+	data, err := os.ReadFile(filepath.Join(dir, name+".difference.txt"))
+	if err != nil || !strings.Contains(text, string(data)) {
+		t.Fatalf("%v: %q is not in %q", err, data, text)
+	}
+	var at int
+	if _, err := fmt.Sscanf(string(data), name+": first difference at offset %d;", &at); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want[name][:at], got[name][:at]) || want[name][at] == got[name][at] {
+		t.Errorf("offset %d is not the first difference", at)
+	}
+	for suffix, data := range map[string][]byte{".first": want[name], ".second": got[name]} {
+		if kept, err := os.ReadFile(filepath.Join(dir, name+suffix)); err != nil || !bytes.Equal(kept, data) {
+			t.Errorf("%s is not kept: %v", suffix, err)
+		}
+	}
+	if text := difference(t, dir, want, want); text != "" {
+		t.Errorf("equal outputs differ: %s", text)
+	}
+}
+
+// TestFreshTool is law I1 for the tool itself: the whole checkout at another place, with another home and a new output
+// base, compiles it anew, Go's standard library included, and no cache has a part in it. The programs and
+// what they make are, to the byte, what the Bazel that runs this test has.
+func TestFreshTool(t *testing.T) {
+	want, err := made(t, filepath.Join(os.Getenv("TEST_SRCDIR"), "_main"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := strings.Fields(os.Getenv("SELFSAME_PROGRAMS"))
+	for _, name := range programs {
+		if want[name], err = os.ReadFile(filepath.Join(os.Getenv("TEST_SRCDIR"), name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := scratchDir(t)
+	s := &scratch{dir: filepath.Join(base, "another", "place", "of-the-checkout"), umask: "027"}
+	for name, data := range checkout(t) {
+		s.write(t, name, data)
+	}
+	s.env = []string{"HOME=" + filepath.Join(base, "home-of-grace"), "USER=grace", "TZ=Asia/Kathmandu", "LANG=tr_TR.UTF-8", "LC_ALL=tr_TR.UTF-8"}
+	for _, name := range []string{"GOPROXY", "GOSUMDB", "SELFSAME_GOROOT"} {
+		if value, ok := os.LookupEnv(name); ok {
+			s.env = append(s.env, name+"="+value)
+		}
+	}
+	s.startup = append(wholeAirgap(), "--output_user_root="+filepath.Join(base, "out"), "--max_idle_secs=60")
+	t.Cleanup(func() { s.run(t, "shutdown") })
+
+	out, err := s.run(t, "build", "--disk_cache=", "--remote_cache=", "//tools/selfsame", "//canary/responder", "//tools/check:programs_for_actions",
+		"//manifest:leo", "//profile:leo", "--output_groups=+behavior")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if regexp.MustCompile(`(disk|remote) cache hit`).MatchString(out) {
+		t.Errorf("a cache has a part in it:\n%s", out)
+	}
+	bin, err := filepath.EvalSymlinks(s.path("bazel-bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := made(t, bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range got { // results of checks are in no runfiles
+		if strings.HasSuffix(name, ".verified.json") {
+			delete(got, name)
+		}
+	}
+	for _, name := range programs {
+		if got[name], err = os.ReadFile(filepath.Join(bin, strings.TrimPrefix(name, "_main/"))); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s  %s", canon.Sum(got[name]), name)
+	}
+	if diff := difference(t, kept(t, "fresh"), want, got); diff != "" {
+		t.Errorf("outputs differ:\n%s", diff)
 	}
 }
 

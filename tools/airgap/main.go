@@ -88,7 +88,7 @@ func provision(cache, workspace, launcher string) error {
 	}{
 		{"check the machine", func() error { return checkMachine(cache) }},
 		{"Go SDK " + versions.goSDK, func() error { goroot, err = goSDK(versions.goSDK); return err }},
-		{"Debian root with Bazel " + versions.bazel + " (about two minutes, once)", func() error {
+		{"Debian root with Bazel " + versions.bazel + " (two to three minutes, once)", func() error {
 			root, err = debianRoot(cache, versions.bazel, lock)
 			return err
 		}},
