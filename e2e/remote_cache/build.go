@@ -173,7 +173,7 @@ func spawns(log string) ([]spawn, error) {
 	}
 }
 
-// outputs hashes every file that the rules made; parameter files and lists of runfiles hold paths of
+// outputs hashes every file that the rules made. Results of checks are none; parameter files and lists of runfiles hold paths of
 // the machine and are inputs of actions, not outputs of rules.
 func (h *host) outputs() (map[string]string, error) {
 	bin, err := filepath.EvalSymlinks(filepath.Join(h.checkout, "bazel-bin"))
@@ -188,7 +188,7 @@ func (h *host) outputs() (map[string]string, error) {
 				return err
 			case d.IsDir() && strings.HasSuffix(path, ".runfiles"):
 				return filepath.SkipDir
-			case d.IsDir(), strings.HasSuffix(path, ".params"), strings.HasSuffix(path, ".runfiles_manifest"), strings.HasSuffix(path, ".repo_mapping"),
+			case d.IsDir(), strings.HasSuffix(path, ".verified.json"), strings.HasSuffix(path, ".params"), strings.HasSuffix(path, ".runfiles_manifest"), strings.HasSuffix(path, ".repo_mapping"),
 				strings.HasSuffix(path, ".a"), strings.HasSuffix(path, ".x"), strings.HasSuffix(path, ".facts"):
 				return nil
 			}
