@@ -26,6 +26,7 @@ var rooms = map[string][]string{
 	"living":              {"internal/canon", "internal/atomicfile", "schemas"},
 	"rules":               {},
 	"tools":               {""},
+	"e2e":                 {},
 }
 
 // pure packages get readers, clocks and digests passed in.
