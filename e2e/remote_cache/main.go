@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -70,14 +71,11 @@ func outside(seed string) error {
 			return &failure{err, start}
 		}
 	}
-	lock, err := os.OpenFile(scratch+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := net.Listen("unix", "@"+scratch) // an abstract name: it ends with this process
 	if err != nil {
-		return err
+		return &failure{err, "another run is under way: wait for it"}
 	}
 	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return &failure{fmt.Errorf("%s: %w", lock.Name(), err), "another run is under way: wait for it"}
-	}
 	if err := remove(scratch); err != nil { // of a run that was killed
 		return err
 	}
