@@ -39,9 +39,6 @@ func checkAnswer(raw []byte, asked *Asked, view *wire.View, files map[string]can
 		if s.Text == "" {
 			return refuse(at+"/text", "empty")
 		}
-		if j := slices.IndexFunc(a.Statements[:i], func(b wire.Statement) bool { return b.Kind == s.Kind && b.Ref == s.Ref }); j >= 0 {
-			return refuse(at, fmt.Sprintf("%s %q was stated before, in /statements/%d", s.Kind, s.Ref, j))
-		}
 		if !slices.ContainsFunc(known, func(k wire.Statement) bool { return reflect.DeepEqual(k.Provenance, s.Provenance) }) {
 			return refuse(at, fmt.Sprintf("%s %q, rank %d, with this digest and evidence is not in the identity that was asked about", s.Kind, s.Ref, s.Rank))
 		}
@@ -52,21 +49,35 @@ func checkAnswer(raw []byte, asked *Asked, view *wire.View, files map[string]can
 			return refuse("/statements", fmt.Sprintf("no %s is stated, though the query asks for them", k.Kind))
 		}
 	}
+	if key, problem := incoherent(&a); problem != "" {
+		return refuse(key, problem)
+	}
+	for i, in := range a.Inputs {
+		if want, ok := files[in.Path]; !ok || want != in.SHA256 {
+			return refuse(fmt.Sprintf("/inputs/%d", i), fmt.Sprintf("%q with this digest is not in the compiled profile", in.Path))
+		}
+	}
+	return &a, nil
+}
+
+// incoherent says what is wrong with an answer by itself, "" when nothing is.
+func incoherent(a *wire.Answer) (key, problem string) {
+	for i, s := range a.Statements {
+		if j := slices.IndexFunc(a.Statements[:i], func(b wire.Statement) bool { return b.Kind == s.Kind && b.Ref == s.Ref }); j >= 0 {
+			return fmt.Sprintf("/statements/%d", i), fmt.Sprintf("%s %q was stated before, in /statements/%d", s.Kind, s.Ref, j)
+		}
+	}
 	identity := false
 	for i, in := range a.Inputs {
-		at := fmt.Sprintf("/inputs/%d", i)
 		if i > 0 && a.Inputs[i-1].Path >= in.Path {
-			return refuse(at, "the paths are not sorted, or one appears twice")
-		}
-		if want, ok := files[in.Path]; !ok || want != in.SHA256 {
-			return refuse(at, fmt.Sprintf("%q with this digest is not in the compiled profile", in.Path))
+			return fmt.Sprintf("/inputs/%d", i), "the paths are not sorted, or one appears twice"
 		}
 		identity = identity || in.Path == "identity.json"
 	}
 	if !identity {
-		return refuse("/inputs", "identity.json was not read")
+		return "/inputs", "identity.json was not read"
 	}
-	return &a, nil
+	return "", ""
 }
 
 func provenance(a *wire.Answer) []wire.Provenance {

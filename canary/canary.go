@@ -91,9 +91,9 @@ func (s *stop) Hint() string {
 	case s.reason == InputsRefused:
 		return ""
 	case s.reason == string(child.TimedOut):
-		return "give it longer with --timeout, or find out what it waits for: it has no network and no terminal"
+		return "give it longer with --timeout, or find out what it waits for: it has no terminal, and its input ends with the query"
 	case s.reason == string(child.NotStarted):
-		return "name an executable of this machine with --runtime"
+		return "name an executable of this machine with --runtime; the first line of a script names one, too"
 	case s.reason == string(child.LeftProcesses) || s.reason == string(child.Lingered):
 		return "let the runtime end all that it starts, and exit once it has answered"
 	}

@@ -165,12 +165,15 @@ func verifyProcesses(check checker, r *Receipt, m *machine) {
 		at := fmt.Sprintf("/observed/processes/%d", i)
 		check(p.Start == i+1, at, "belongs to start %d", p.Start)
 		check(p.Process.PID > 0 && p.Process.StartTicks > 0 && p.Process.Session == p.Process.PID, at, "is not a process in its own session: %+v", p.Process)
-		check(p.Process != r.Observed.Guardian, at, "is the guardian")
+		g := r.Observed.Guardian
+		check(g.PID != p.Process.PID || g.StartTicks != p.Process.StartTicks, at, "is the guardian")
+		check(g.PID > 0 && g.StartTicks > 0 && g.StartTicks <= p.Process.StartTicks, "/observed/guardian", "did not begin before the processes it keeps")
 		for _, q := range all[:i] {
 			check(p.Process != q.Process && p.Process.StartTicks >= q.Process.StartTicks, at, "is not later than, and distinct from, the one before")
 		}
 		if i < len(r.Reproducible.Starts) {
 			check(p.Exit == (child.Exit{}) && p.Problem == "" && p.Sweep.Scans > 0 && p.Sweep.Left+p.Sweep.Killed == 0, at, "did not stop cleanly")
+			check(p.StdoutBytes > 0, at, "wrote no answer")
 			exit, err := exitEvidence(p)
 			check(err == nil && m.evidence(StoppedCleanly, i+1)[evExit] == exit, at, "differs from the evidence of its transition")
 		}
@@ -192,6 +195,9 @@ func verifyReproduced(check checker, r *Receipt, m *machine) {
 	check(err == nil && answer == p.Starts[0].AnswerSHA256, "/reproducible/answer", "has the digest %s", answer)
 	prov, err := canon.DigestOf(provenance(p.Answer))
 	check(err == nil && prov == p.Starts[0].ProvenanceSHA256, "/reproducible/answer", "its provenance has the digest %s", prov)
+	key, problem := incoherent(p.Answer)
+	check(problem == "", "/reproducible/answer"+key, "%s", problem)
+	check(p.Answer.Agent == p.Identity.Agent, "/reproducible/answer/agent", "%q answers for %q", p.Answer.Agent, p.Identity.Agent)
 	check(p.Answer.Label == wire.Label, "/reproducible/answer/label", "%q: nothing here gains authority", p.Answer.Label)
 	check(p.Answer.QuerySHA256 == p.Query.SHA256 && p.Answer.QueryID == p.Query.Document.QueryID, "/reproducible/answer/query_sha256", "answers another query")
 }
@@ -201,6 +207,11 @@ func verifyDrift(check checker, r *Receipt, m *machine) {
 	drifted := m.at() == DriftDetected
 	check(drifted == (p.DriftTotal > 0) && drifted == (len(p.Drift) > 0), "/reproducible/drift", "%d differences, at %s", p.DriftTotal, m.at())
 	check(!drifted || p.Answer == nil, "/reproducible/answer", "drift leaves no answer")
+	for i, d := range p.Drift {
+		check(d.Expected != d.Actual || d.Expected == "", fmt.Sprintf("/reproducible/drift/%d", i), "expected and actual are the same")
+		check(d.Surface != SurfaceAnswer || p.Equal != nil && !p.Equal.all(), fmt.Sprintf("/reproducible/drift/%d", i), "the answers are equal")
+	}
+	check(r.Observed.Cleanup.ProfilesRemoved >= len(p.Starts), "/observed/cleanup/profiles_removed", "%d, of %d that stopped cleanly", r.Observed.Cleanup.ProfilesRemoved, len(p.Starts))
 	check(len(p.Drift) == min(p.DriftTotal, MaxDrift), "/reproducible/drift_total", "%d of %d are spelled out", len(p.Drift), p.DriftTotal)
 	if drifted && p.DriftTotal <= MaxDrift {
 		sum, err := canon.DigestOf(p.Drift)

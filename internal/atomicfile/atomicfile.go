@@ -39,7 +39,8 @@ type File struct {
 }
 
 // WriteAll puts every file at its path with the given mode, in order, after all of them have been written
-// beside their paths: what a full disk or a bad path stops changes none of them.
+// beside their paths: what a full disk or a bad path stops changes none of them. (A rename that is then
+// refused, as in another user's sticky folder, comes too late for that.)
 func WriteAll(mode os.FileMode, files ...File) (err error) {
 	var temps []string
 	defer func() {
@@ -47,7 +48,12 @@ func WriteAll(mode os.FileMode, files ...File) (err error) {
 			err = errors.Join(err, os.Remove(temp))
 		}
 	}()
-	for _, f := range files {
+	for i, f := range files {
+		for _, other := range files[:i] {
+			if filepath.Clean(f.Path) == filepath.Clean(other.Path) {
+				return fmt.Errorf("%s is named for two files: name another path", f.Path)
+			}
+		}
 		temp, err := stage(f.Path, mode, func(w io.Writer) error {
 			_, err := w.Write(f.Data)
 			return err

@@ -83,6 +83,9 @@ func TestWriteAll(t *testing.T) {
 	if err := WriteAll(0o600, File{one, []byte("x")}, File{filepath.Join(dir, "none", "three"), nil}, File{two, []byte("x")}); err == nil {
 		t.Error("a file in no folder was written")
 	}
+	if err := WriteAll(0o600, File{one, []byte("x")}, File{dir + "/./one", []byte("y")}); err == nil {
+		t.Error("one path was written twice")
+	}
 	for path, want := range map[string]string{one: "1", two: "2"} {
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", path, got, err)

@@ -329,6 +329,39 @@ func TestSignedLie(t *testing.T) {
 	refused(t, "a signed wrong number", err, "does not follow")
 }
 
+// A receipt is over one subject, and every round judges the same criteria: what contradicts the rounds before it
+// is refused, whoever signs it.
+func TestRoundsAgree(t *testing.T) {
+	dir := begin(t, 3)
+	first := failing(t, "one", map[string]string{"slow": "", "leak": ""}, resolves(t, "seen", "one"))
+	if _, err := validate.Append(dir, keyOf(1), []validate.Judgment{first}); err != nil {
+		t.Fatal(err)
+	}
+	second := failing(t, "two", map[string]string{"leak": ""}, resolves(t, "fix", "two", "slow"))
+	reused, other := second, second
+	at := func(j validate.Judgment, ref string) int {
+		return slices.IndexFunc(j.Verdict.Evidence, func(e validate.Evidence) bool { return e.Ref == ref })
+	}
+	reused.Verdict.Evidence = slices.Clone(second.Verdict.Evidence)
+	reused.Verdict.Evidence[at(second, "fix")].Digest = first.Verdict.Evidence[at(first, "seen")].Digest
+	other.Verdict.Criteria = []validate.Criterion{{ID: "another", Evidence: second.Verdict.Criteria[0].Evidence}}
+	for want, j := range map[string]validate.Judgment{"over one": reused, "same criteria": other} {
+		raw, err := canon.Marshal(j.Verdict)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Bindings.Verdict = canon.Sum(raw)
+		_, err = validate.Append(dir, keyOf(1), []validate.Judgment{j})
+		var input *canon.InputError
+		if !errors.As(err, &input) || !strings.Contains(input.Problem+input.Fix, want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if _, err := validate.Append(dir, keyOf(1), []validate.Judgment{second}); err != nil {
+		t.Errorf("control: %v", err)
+	}
+}
+
 // Nor can the signer add a round to a repair that has stopped.
 func TestSignedAfterTheStop(t *testing.T) {
 	dir := converged(t)

@@ -206,8 +206,12 @@ true`, outside, filepath.Join(outside, "secret"))
 	_, _, err = validate.RunCheck(context.Background(), inside, dir, subject, absent)
 	refused(t, "a program that is absent", err, "/argv/0")
 	absent.Argv, absent.Tools = []string{"/bin/true"}, []string{"/absent-folder"}
-	if _, _, err = validate.RunCheck(context.Background(), inside, dir, subject, absent); !errors.As(err, &none) {
-		t.Errorf("walls that cannot be built: %v", err)
+	_, _, err = validate.RunCheck(context.Background(), inside, dir, subject, absent)
+	refused(t, "a tool that is absent", err, "/tools/0")
+	tool := shellCheck("cat "+filepath.Join(outside, "secret"), validate.ReadOnly) // below /tmp, mostly
+	tool.Tools = []string{outside}
+	if r, result, err := validate.RunCheck(context.Background(), inside, dir, subject, tool); err != nil || !r.Passed || string(result.Stdout) != "hidden" {
+		t.Errorf("a folder of tools: %+v, %s, %v", r, result.Stderr, err)
 	}
 	if r, _, err := validate.RunCheck(context.Background(), inside, dir, subject, shellCheck("kill -9 $$", validate.ReadOnly)); err != nil || r.Passed {
 		t.Errorf("control: a check that was started and killed: %+v, %v", r, err)

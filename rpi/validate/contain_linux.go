@@ -3,6 +3,7 @@ package validate
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -63,6 +64,11 @@ func (b bubblewrap) Run(ctx context.Context, copy string, check Check) (bounded.
 		return bounded.Result{}, err
 	}
 	defer read.Close()
+	for i, dir := range check.Tools {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return bounded.Result{}, &canon.InputError{File: "check", Key: fmt.Sprintf("/tools/%d", i), Problem: fmt.Sprintf("%s is no folder here", dir), Fix: "name folders of this machine"}
+		}
+	}
 	status := make(chan []byte, 1)
 	go func() {
 		said, _ := io.ReadAll(read)
@@ -73,12 +79,15 @@ func (b bubblewrap) Run(ctx context.Context, copy string, check Check) (bounded.
 	if said := <-status; err != nil || result.TimedOut || result.Overflow || bytes.Contains(said, []byte(`"exit-code"`)) {
 		return result, err
 	}
+	if result.Signal != "" {
+		return result, fmt.Errorf("the containment ended while the check ran: %s", result.Signal)
+	}
 	reason := string(bytes.TrimSpace(result.Stderr))
 	if strings.HasPrefix(reason, "bwrap: execvp ") {
 		return result, &canon.InputError{File: "check", Key: "/argv/0", Problem: "it cannot be started inside: " + reason,
 			Fix: "name a program of the system, of the subject, or below a folder of /tools"}
 	}
-	return result, noContainment("the check was not started: %s%s", reason, result.Signal)
+	return result, noContainment("the check was not started: %s", reason)
 }
 
 func (b bubblewrap) argv(copy string, check Check) []string {
@@ -86,10 +95,10 @@ func (b bubblewrap) argv(copy string, check Check) []string {
 	for _, dir := range system {
 		argv = append(argv, "--ro-bind-try", dir, dir)
 	}
-	for _, dir := range check.Tools {
+	argv = append(argv, "--proc", "/proc", "--dev", "/dev", "--size", scratch, "--tmpfs", "/tmp")
+	for _, dir := range check.Tools { // last: one below /tmp would be hidden
 		argv = append(argv, "--ro-bind", dir, dir)
 	}
-	argv = append(argv, "--proc", "/proc", "--dev", "/dev", "--size", scratch, "--tmpfs", "/tmp")
 	bind := "--ro-bind"
 	if check.Effect == DisposableMutation {
 		bind = "--bind"

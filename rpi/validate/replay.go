@@ -30,6 +30,9 @@ type Replayed struct {
 	phase  *rpi.Phase
 	rounds int
 	more   bool
+	// What every round must agree on: the criteria, and the one subject that each bound receipt is over.
+	criteria []string
+	subjects map[canon.Digest]canon.Digest
 }
 
 // Replay reads a chain from its files alone. Pins that are not empty must hold: the signer's
@@ -144,6 +147,9 @@ func (r *Replayed) admit(leg Judgment, objects map[canon.Digest][]byte) (LegRef,
 	if err := leg.Bindings.check(leg.Verdict); err != nil {
 		return LegRef{}, err
 	}
+	if err := r.agrees(leg); err != nil {
+		return LegRef{}, err
+	}
 	verdict, err := canon.Marshal(leg.Verdict)
 	if err != nil {
 		return LegRef{}, err
@@ -161,6 +167,32 @@ func (r *Replayed) admit(leg Judgment, objects map[canon.Digest][]byte) (LegRef,
 	ref := LegRef{canon.Sum(verdict), canon.Sum(bindings)}
 	objects[ref.Verdict], objects[ref.Bindings] = verdict, bindings
 	return ref, nil
+}
+
+// agrees refuses a judgment that contradicts the rounds before it. A chain holds no receipts: that they exist and
+// passed is what [Judge] saw, and what the signer vouches for.
+func (r *Replayed) agrees(leg Judgment) error {
+	var criteria []string
+	for _, c := range leg.Verdict.Criteria {
+		criteria = append(criteria, c.ID)
+	}
+	slices.Sort(criteria)
+	if r.criteria == nil {
+		r.criteria, r.subjects = criteria, map[canon.Digest]canon.Digest{}
+	}
+	if !slices.Equal(criteria, r.criteria) {
+		return &canon.InputError{Key: "/criteria", Problem: fmt.Sprintf("judged %q, before %q", criteria, r.criteria), Fix: "judge the same criteria in every round"}
+	}
+	for i, bound := range leg.Bindings.Bound {
+		at := slices.IndexFunc(leg.Verdict.Evidence, func(e Evidence) bool { return e.Ref == bound.Ref })
+		receipt := leg.Verdict.Evidence[at].Digest
+		if subject, known := r.subjects[receipt]; known && subject != bound.Subject {
+			return &canon.InputError{Key: fmt.Sprintf("/bound/%d", i), Problem: fmt.Sprintf("the receipt %q is bound to another subject than before, and a receipt is over one", bound.Ref),
+				Fix: "run the check again over this subject"}
+		}
+		r.subjects[receipt] = bound.Subject
+	}
+	return nil
 }
 
 // offer shows the law the next round.

@@ -187,7 +187,12 @@ func (v Verdict) check() error {
 		}
 		refs[e.Ref] = true
 	}
+	criteria := map[string]bool{}
 	for i, c := range v.Criteria {
+		if criteria[c.ID] {
+			return refuse(fmt.Sprintf("/criteria/%d", i), fmt.Sprintf("the criterion %q is there twice", c.ID), "judge every criterion once")
+		}
+		criteria[c.ID] = true
 		for _, ref := range c.Evidence {
 			if !refs[ref] {
 				return refuse(fmt.Sprintf("/criteria/%d", i), fmt.Sprintf("there is no receipt %q", ref), "cite receipts that are given")

@@ -76,7 +76,7 @@ func TestJudgeRefuses(t *testing.T) {
 		"forged subject":     {func(f *validate.Facts, _ *validate.Draft) { f.Subject.Changed = []string{"b"} }, "no entry", true},
 		"criterion left out": {func(_ *validate.Facts, d *validate.Draft) { d.Criteria = d.Criteria[:1] }, "accepted", true},
 		"criterion added":    {func(f *validate.Facts, _ *validate.Draft) { f.Criteria = f.Criteria[:1] }, "accepted", true},
-		"criterion twice":    {func(f *validate.Facts, d *validate.Draft) { f.Criteria[0], d.Criteria[0].ID = "fast", "fast" }, "accepted", true},
+		"criterion twice":    {func(f *validate.Facts, d *validate.Draft) { f.Criteria[0], d.Criteria[0].ID = "fast", "fast" }, "twice", true},
 		"evidence not there": {func(_ *validate.Facts, d *validate.Draft) { d.Criteria[0].Evidence = []string{"dream"} }, `no receipt "dream"`, true},
 		"finding twice": {func(_ *validate.Facts, d *validate.Draft) {
 			d.Findings = append(d.Findings, finding("x"), finding("x"))
