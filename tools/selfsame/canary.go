@@ -47,6 +47,10 @@ func (c *canaryRun) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if c.Output != "" { // an agent is not started twice for a receipt that cannot be kept
+		inputs := append(c.documents.files(), c.InputList, c.Manifest, c.Query, c.Runtime)
+		if err := noInput(c.Output, inputs...); err != nil {
+			return err
+		}
 		if err := atomicfile.Writable(c.Output); err != nil {
 			return err
 		}

@@ -51,3 +51,23 @@ func TestSystemHints(t *testing.T) {
 		}
 	}
 }
+
+// No output replaces an input.
+func TestNoOutputIsAnInput(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(file, []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"manifest", "generate", "--input-list", file, "--output", file + ".json", "--provenance", filepath.Dir(file) + "/./list"},
+		{"manifest", "generate", "--behavior-manifest", file, "--output", file},
+		{"canary", "run", "--input-list", file, "--output", file},
+	} {
+		if status, _, stderr := call(args...); status != exitUsage || !strings.Contains(stderr, "is the input") {
+			t.Errorf("%v: status %d, %s", args, status, stderr)
+		}
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != "precious" {
+		t.Errorf("%q, %v", data, err)
+	}
+}

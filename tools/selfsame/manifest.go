@@ -36,6 +36,10 @@ type documents struct {
 	DatabaseIdentity    string `placeholder:"FILE" help:"database-identity.v1."`
 }
 
+func (d documents) files() []string {
+	return []string{d.DatabaseFingerprint, d.Constitution, d.DatabaseIdentity}
+}
+
 type inputList struct {
 	InputList string `placeholder:"FILE" help:"Instead of folders: lines of part TAB logical path TAB file."`
 }
@@ -115,6 +119,14 @@ type manifestGenerate struct {
 }
 
 func (c *manifestGenerate) Run(std streams) error {
+	if c.BehaviorOutput != "" && c.InputList == "" {
+		return &refusal{"--behavior-output goes with --input-list alone: else the manifest is given"}
+	}
+	for _, output := range []string{c.Output, c.Digest, c.Provenance, c.BehaviorOutput} {
+		if err := noInput(output, append(c.documents.files(), c.InputList, c.BehaviorManifest)...); err != nil {
+			return err
+		}
+	}
 	b, s, origins, err := c.inputs()
 	if err != nil {
 		return err
