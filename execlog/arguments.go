@@ -50,6 +50,7 @@ func (n *analysis) argued(a, b *spawn) []argued {
 				before = n.text(args[i-1])
 			}
 			d := argued{index: i, option: option(before, text), change: change, withheld: n.secretArgument(before, text)}
+			d.hide()
 			if change == missing {
 				d.fullA, d.a = text, text
 			} else {
@@ -61,6 +62,13 @@ func (n *analysis) argued(a, b *spawn) []argued {
 	single(left, 1, missing)
 	single(right, -1, surplus)
 	return out
+}
+
+// hide keeps an argument that must not be shown out of the name of the option, as in -pVALUE.
+func (d *argued) hide() {
+	if d.withheld && !strings.HasPrefix(d.option, "--") {
+		d.option = "argument"
+	}
 }
 
 func (n *analysis) secretArgument(before, text string) bool {
@@ -92,6 +100,7 @@ func option(before, text string) string {
 func (n *analysis) part(i int, before, a, b string) argued {
 	d := argued{index: i, fullA: a, fullB: b, change: changed, withheld: n.secretArgument(before, a) || n.secretArgument(before, b)}
 	d.option = option(before, a)
+	d.hide()
 	begin, end := commonEnds(a, b)
 	for begin > 0 && !delimits(a[begin-1]) {
 		begin--

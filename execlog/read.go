@@ -128,6 +128,7 @@ func (r *reader) read(in *counted) error {
 		if err == io.EOF {
 			return r.refuse("is empty", "Bazel completes the log when the build ends: build again, and copy the log afterwards")
 		}
+		r.entry = 1
 		return r.damage(err)
 	}
 	switch r.log.encoding = recognise(head); r.log.encoding {
