@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 )
 
 func (l *log) side() Side {
@@ -84,7 +85,43 @@ func (n *analysis) result(names []Renamed) *Comparison {
 			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
 	})
 	out.Equal = len(out.Causes) == 0
+	out.readable()
 	return out
+}
+
+// readable quotes what is not UTF-8: JSON cannot hold it.
+func (c *Comparison) readable() {
+	fix := func(texts ...*string) {
+		for _, t := range texts {
+			if !utf8.ValidString(*t) {
+				*t = strconv.QuoteToASCII(*t)
+			}
+		}
+	}
+	fix(&c.A.Name, &c.B.Name, &c.A.DigestFunction, &c.B.DigestFunction)
+	for i := range c.Configurations {
+		fix(&c.Configurations[i].A, &c.Configurations[i].B)
+	}
+	for i := range c.Notes {
+		fix(&c.Notes[i])
+	}
+	for i := range c.Causes {
+		cause := &c.Causes[i]
+		fix(&cause.Subject, &cause.A, &cause.B, &cause.Origin, &cause.Next)
+		for j := range cause.Suspects {
+			fix(&cause.Suspects[j])
+		}
+	}
+	for i := range c.Actions {
+		a := &c.Actions[i]
+		fix(&a.Label, &a.Mnemonic, &a.Output, &a.RunnerA, &a.RunnerB)
+		for j := range a.Arguments {
+			fix(&a.Arguments[j].A, &a.Arguments[j].B)
+		}
+		for j := range a.Outputs {
+			fix(&a.Outputs[j].Path, &a.Outputs[j].A, &a.Outputs[j].B)
+		}
+	}
 }
 
 func (n *analysis) action(i int, index []int) Action {

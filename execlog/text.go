@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // What the text shows: causes up to manyCauses, and of lists the first few.
@@ -154,6 +155,12 @@ func window(text string, at int) string {
 	}
 	begin := max(0, min(at-widest/3, len(text)-widest))
 	end := min(len(text), begin+widest)
+	for begin > 0 && !utf8.RuneStart(text[begin]) {
+		begin--
+	}
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end++
+	}
 	out := text[begin:end]
 	if begin > 0 {
 		out = "…" + out
