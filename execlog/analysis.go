@@ -3,6 +3,7 @@ package execlog
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 )
 
 // What differs in a unit.
@@ -180,11 +181,14 @@ func (n *analysis) inputs(i int, a, b *spawn) {
 			edges = append(edges, maker)
 			continue
 		}
-		tool := slices.ContainsFunc(n.tools, func(t change) bool { return t.path == c.path })
+		if n.inOtherFile(c) {
+			continue // the other kind of file is the cause
+		}
+		_, tool := n.find(n.tools, n.text(c.path))
 		n.inputCause(i, path, c, tool)
 	}
 	for _, t := range n.tools {
-		if slices.ContainsFunc(n.changes, func(c change) bool { return c.path == t.path }) {
+		if _, differs := n.find(n.changes, n.text(t.path)); differs {
 			continue
 		}
 		if maker, made := n.madeBy[n.artifact(t.path)]; made && int(maker) != i && n.differs(int(maker)) {
@@ -199,6 +203,11 @@ func (n *analysis) inputs(i int, a, b *spawn) {
 		n.because[i] = binary.AppendUvarint(n.because[i], uint64(e-last))
 		last = e
 	}
+}
+
+// find looks for a path in changes, which are sorted by it.
+func (n *analysis) find(changes []change, path string) (int, bool) {
+	return slices.BinarySearchFunc(changes, path, func(c change, path string) int { return strings.Compare(n.text(c.path), path) })
 }
 
 // eachBecause calls f with the units that a unit differs because of.

@@ -49,7 +49,7 @@ func (n *analysis) argued(a, b *spawn) []argued {
 			if i > 0 {
 				before = n.text(args[i-1])
 			}
-			d := argued{index: i, option: option(before, text), change: change, withheld: n.secretArgument(before, text)}
+			d := argued{index: i, option: n.option(before, text), change: change, withheld: n.secretArgument(before, text)}
 			d.hide()
 			if change == missing {
 				d.fullA, d.a = text, text
@@ -67,7 +67,7 @@ func (n *analysis) argued(a, b *spawn) []argued {
 // hide keeps an argument that must not be shown out of the name of the option, as in -pVALUE.
 func (d *argued) hide() {
 	if d.withheld && !strings.HasPrefix(d.option, "--") {
-		d.option = "argument"
+		d.option = positional
 	}
 }
 
@@ -81,8 +81,10 @@ func (n *analysis) secretArgument(before, text string) bool {
 	return n.secret(before, text)
 }
 
+const positional = "argument"
+
 // option names what an argument belongs to.
-func option(before, text string) string {
+func (n *analysis) option(before, text string) string {
 	if strings.HasPrefix(text, "-") {
 		name, _, _ := strings.Cut(text, "=")
 		if i := strings.IndexByte(name, '/'); i > 0 {
@@ -90,16 +92,18 @@ func option(before, text string) string {
 		}
 		return name
 	}
-	if strings.HasPrefix(before, "-") && !strings.Contains(before, "=") {
+	if strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && !n.secret("", before) {
 		return before
 	}
-	return "argument"
+	return positional
 }
 
 // part finds what differs between two arguments: the word, or in a path of the machine the folders.
 func (n *analysis) part(i int, before, a, b string) argued {
 	d := argued{index: i, fullA: a, fullB: b, change: changed, withheld: n.secretArgument(before, a) || n.secretArgument(before, b)}
-	d.option = option(before, a)
+	if d.option = n.option(before, a); d.option != n.option(before, b) {
+		d.option = positional
+	}
 	d.hide()
 	begin, end := commonEnds(a, b)
 	for begin > 0 && !delimits(a[begin-1]) {

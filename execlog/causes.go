@@ -95,7 +95,7 @@ func (n *analysis) inputCause(i int, at ref, c change, tool bool) {
 	case c.b == 0:
 		out.Change = missing
 	}
-	if c.a != 0 && c.b != 0 && n.tag(c.a) != n.tag(c.b) || n.isFolder(path, c) {
+	if c.a != 0 && c.b != 0 && n.tag(c.a) != n.tag(c.b) || n.isFolder(c) {
 		out.Kind = FileType
 		out.Next = "make it the same kind of file on both machines (git config core.symlinks, copies that follow links); then: " + next
 	} else if tool && kind != StatusFile {
@@ -107,16 +107,34 @@ func (n *analysis) inputCause(i int, at ref, c change, tool bool) {
 }
 
 // isFolder reports that a file of one side is a folder on the other.
-func (n *analysis) isFolder(path string, c change) bool {
+func (n *analysis) isFolder(c change) bool {
 	if c.a != 0 && c.b != 0 {
 		return false
 	}
-	for _, other := range n.changes {
-		if other != c && strings.HasPrefix(n.text(other.path), path+"/") && (other.a == 0) != (c.a == 0) {
+	folder := n.text(c.path) + "/"
+	for at, _ := n.find(n.changes, folder); at < len(n.changes) && strings.HasPrefix(n.text(n.changes[at].path), folder); at++ {
+		if (n.changes[at].a == 0) != (c.a == 0) {
 			return true
 		}
 	}
 	return false
+}
+
+// inOtherFile reports that a file lies in what is a file on the other side.
+func (n *analysis) inOtherFile(c change) bool {
+	if c.a != 0 && c.b != 0 {
+		return false
+	}
+	for path := n.text(c.path); ; {
+		end := strings.LastIndexByte(path, '/')
+		if end <= 0 {
+			return false
+		}
+		path = path[:end]
+		if at, found := n.find(n.changes, path); found && (n.changes[at].a == 0) != (c.a == 0) {
+			return true
+		}
+	}
 }
 
 // fromRunfiles takes a path in a tree of runfiles to that of the artifact.

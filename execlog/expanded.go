@@ -80,10 +80,12 @@ func (r *reader) spawnExec(data []byte) error {
 
 // json reads JSON objects that follow each other, each a SpawnExec in the JSON form of Protocol Buffers.
 func (r *reader) objects(in *bufio.Reader) error {
-	d := &jsonReader{reader: r, dec: jsontext.NewDecoder(in)}
+	bounded := &entryReader{r: in, limit: int64(r.limits.Entry)}
+	d := &jsonReader{reader: r, dec: jsontext.NewDecoder(bounded)}
 	for {
 		r.entry++
 		r.at = d.dec.InputOffset()
+		bounded.begin = r.at
 		if d.dec.PeekKind() == 0 {
 			if _, err := d.dec.ReadToken(); err == io.EOF {
 				return nil
@@ -97,10 +99,25 @@ func (r *reader) objects(in *bufio.Reader) error {
 		if r.full() {
 			return r.tooMuch()
 		}
-		if d.dec.InputOffset()-r.at > int64(r.limits.Entry) {
-			return r.refuseAt(r.at, fmt.Sprintf("is longer than the limit of %d bytes", r.limits.Entry), "give the file as Bazel wrote it")
-		}
 	}
+}
+
+// entryReader fails where an entry does not end in time, for a decoder keeps what it has begun.
+type entryReader struct {
+	r     io.Reader
+	at    int64
+	begin int64 // of the entry
+	limit int64
+}
+
+var errLongEntry = errors.New("too long an entry")
+
+func (e *entryReader) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p[:min(len(p), 1<<16)])
+	if e.at += int64(n); e.at-e.begin > e.limit+1<<16 {
+		return 0, errLongEntry
+	}
+	return n, err
 }
 
 type jsonReader struct {
@@ -116,6 +133,8 @@ func (d *jsonReader) problem(err error) error {
 	switch {
 	case errors.As(err, &input):
 		return err
+	case errors.Is(err, errLongEntry):
+		return d.refuseAt(d.at, fmt.Sprintf("is longer than the limit of %d bytes", d.limits.Entry), "give the file as Bazel wrote it")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		d.at = d.dec.InputOffset()
 		return d.damage(io.ErrUnexpectedEOF)
