@@ -108,7 +108,7 @@ var (
 // it has none), or as values of the configuration are. Runs of letters and digits that are folders of a path, as
 // output roots and content-addressed stores have them, or plain hexadecimal, as digests are, are none.
 func SecretValue(name, value string) bool {
-	if secretNamed.MatchString(name) || holdsSecret([]byte(value)) || userinfo.MatchString(value) || parameter.MatchString(value) {
+	if secretNamed.MatchString(name) || HoldsSecret([]byte(value)) || userinfo.MatchString(value) || parameter.MatchString(value) {
 		return true
 	}
 	for _, at := range longRun.FindAllStringIndex(value, -1) {
