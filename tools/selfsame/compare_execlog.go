@@ -48,5 +48,5 @@ func (c *compareCommand) execlog(std streams) error {
 	if result.Equal {
 		return nil
 	}
-	return &failure{result.Summary()}
+	return &failure{reason: result.Summary()}
 }
