@@ -98,3 +98,25 @@ func looksSecret(text string) bool {
 	}
 	return false
 }
+
+var (
+	secretNamed = regexp.MustCompile(`(?i)(^|[^a-z])` + secretName + `s?($|[^a-z])`)
+	digestOrID  = regexp.MustCompile(`^[0-9a-f]+$`)
+)
+
+// SecretValue reports whether the value of a variable or an option of a build may be a credential: by its name ("" where
+// it has none), or as values of the configuration are. Runs of letters and digits that are folders of a path, as
+// output roots and content-addressed stores have them, or plain hexadecimal, as digests are, are none.
+func SecretValue(name, value string) bool {
+	if secretNamed.MatchString(name) || HoldsSecret([]byte(value)) || userinfo.MatchString(value) || parameter.MatchString(value) {
+		return true
+	}
+	for _, at := range longRun.FindAllStringIndex(value, -1) {
+		run := value[at[0]:at[1]]
+		inPath := at[0] > 0 && value[at[0]-1] == '/'
+		if !inPath && !digestOrID.MatchString(run) && strings.ContainsAny(run, "0123456789") && strings.IndexFunc(run, unicode.IsLetter) >= 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -20,6 +20,7 @@ var rooms = map[string][]string{
 	"internal/tree":       {"internal/canon"},
 	"schemas":             {"internal/canon"},
 	"manifest":            {"internal/", "schemas"},
+	"execlog":             {"internal/canon"},
 	"profile":             {"internal/", "schemas", "manifest"},
 	"canary":              {"internal/", "schemas", "manifest", "profile"},
 	"rpi":                 {"internal/canon", "internal/atomicfile", "schemas"},
@@ -30,7 +31,7 @@ var rooms = map[string][]string{
 }
 
 // pure packages get readers, clocks and digests passed in.
-var pure = []string{"internal/canon", "internal/tree", "manifest", "manifest/bundle", "rpi", "living"}
+var pure = []string{"internal/canon", "internal/tree", "manifest", "manifest/bundle", "execlog", "rpi", "living"}
 
 var effects = []string{"os", "time", "math/rand", "net", "os/exec", "syscall", "golang.org/x/sys/unix"}
 

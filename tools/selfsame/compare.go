@@ -16,13 +16,17 @@ import (
 )
 
 type compareCommand struct {
-	A      string `arg:"" help:"Identity manifest (also a behavior manifest or provenance), folder of outputs, or - for standard input."`
-	B      string `arg:"" help:"The same of the other side."`
-	JSON   bool   `help:"Write the result as JSON (comparison.v1), with every difference."`
-	Output string `placeholder:"FILE" help:"Where to write the result (default: standard output)."`
+	A       string `arg:"" help:"Identity manifest (also a behavior manifest or provenance), folder of outputs, with --execlog execution log of Bazel; or - for standard input."`
+	B       string `arg:"" help:"The same of the other side."`
+	Execlog bool   `help:"Compare two execution logs, made with --execution_log_compact_file or --execution_log_json_file, and say where the builds of two machines part."`
+	JSON    bool   `help:"Write the result as JSON (comparison.v1, execlog-comparison.v1), with every difference."`
+	Output  string `placeholder:"FILE" help:"Where to write the result (default: standard output)."`
 }
 
 func (c *compareCommand) Run(std streams) error {
+	if c.Execlog {
+		return c.execlog(std)
+	}
 	result, err := c.compare(std)
 	if err != nil {
 		return err
@@ -44,8 +48,8 @@ func (c *compareCommand) Run(std streams) error {
 }
 
 func (c *compareCommand) compare(std streams) (*compare.Comparison, error) {
-	if c.A == "-" && c.B == "-" {
-		return nil, &refusal{"standard input can be one side only"}
+	if err := c.oneInput(); err != nil {
+		return nil, err
 	}
 	folderA, err := isFolder(c.A)
 	if err != nil {
@@ -78,6 +82,13 @@ func (c *compareCommand) compare(std streams) (*compare.Comparison, error) {
 		return nil, err
 	}
 	return compare.Documents(a, b)
+}
+
+func (c *compareCommand) oneInput() error {
+	if c.A == "-" && c.B == "-" {
+		return &refusal{"standard input can be one side only"}
+	}
+	return nil
 }
 
 func isFolder(name string) (bool, error) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"selfsame.dev/selfsame/execlog"
+	"selfsame.dev/selfsame/internal/canon"
 	"selfsame.dev/selfsame/manifest/compare"
 	"selfsame.dev/selfsame/schemas"
 )
@@ -105,5 +107,75 @@ func TestCompareFolders(t *testing.T) {
 	}
 	if status, _, errs := call("compare", a, b); status != exitInput || !strings.Contains(errs, "leo_profile/other.md: is a symbolic link") {
 		t.Errorf("link: %d, %s", status, errs)
+	}
+}
+
+// Two execution logs: equal, differing, on standard input, and what is none.
+func TestCompareExeclog(t *testing.T) {
+	const logs = "../../execlog/testdata/logs/"
+	base, input := logs+"base.compact.zst", logs+"input.json"
+	if status, out, errs := call("compare", "--execlog", base, logs+"again.compact.zst"); status != exitHolds || !strings.HasSuffix(out, "equal\n") || errs != "" {
+		t.Errorf("%d, %s%s", status, out, errs)
+	}
+	status, out, errs := call("compare", "--execlog", base, input)
+	if status != exitFails || !strings.Contains(out, "1. source file: input.txt") || !strings.Contains(out, "Genrule //:pack, because of Link //:link") || !strings.Contains(errs, "they differ: 1 cause, the first is source file input.txt") {
+		t.Errorf("%d, %s%s", status, out, errs)
+	}
+	result := t.TempDir() + "/result.json"
+	var stdout, stderr bytes.Buffer
+	if status := run(context.Background(), []string{"compare", "--execlog", base, "-", "--json", "--output", result}, streams{bytes.NewReader(mustRead(t, input)), &stdout, &stderr}); status != exitFails || stdout.Len() > 0 {
+		t.Errorf("standard input: %d, %s%s", status, &stdout, &stderr)
+	}
+	var c execlog.Comparison
+	if err := schemas.DecodeCanonical("result.json", execlog.Format, mustRead(t, result), &c); err != nil || c.B.Name != "-" || len(c.Causes) != 1 || c.Causes[0].A[:7] != "sha256 " {
+		t.Errorf("%+v, %v", c, err)
+	}
+	dir := t.TempDir()
+	data := mustRead(t, base)
+	cut := place(t, data[:len(data)-20], dir, "cut.zst")
+	object := mustRead(t, input)
+	half := place(t, object[:len(object)/2], dir, "half.json")
+	empty := place(t, nil, dir, "empty")
+	other := place(t, mustRead(t, goldens+"leo-identity-manifest-v1.json"), dir, "manifest.json")
+	for _, tc := range []struct {
+		name   string
+		args   []string
+		status int
+		says   string
+	}{
+		{"cut zstd", []string{base, cut}, exitInput, "cut.zst: entry"},
+		{"cut JSON", []string{half, base}, exitInput, "half.json: entry 4 at byte"},
+		{"empty", []string{base, empty}, exitInput, "empty: is empty"},
+		{"other JSON", []string{base, other}, exitInput, "manifest.json: entry 1"},
+		{"twice standard input", []string{"-", "-"}, exitUsage, "standard input"},
+		{"folder", []string{base, dir}, exitUsage, "is a folder"},
+		{"one side", []string{base}, exitUsage, "<b>"},
+		{"missing", []string{base, dir + "/none"}, exitEnvironment, "none"},
+	} {
+		if status, out, errs := call(append([]string{"compare", "--execlog"}, tc.args...)...); status != tc.status || !strings.Contains(errs, tc.says) || tc.status == exitInput && !strings.Contains(errs, "hint: ") || out != "" {
+			t.Errorf("%s: %d, %s%s", tc.name, status, out, errs)
+		}
+	}
+}
+
+// Credentials in a log are in no output, and no digest of one is (law I4).
+func TestCompareExeclogSecrets(t *testing.T) {
+	dir := t.TempDir()
+	const secret = "sk-synthetic-0123456789abcdef"
+	data := string(mustRead(t, "../../execlog/testdata/logs/base.json"))
+	side := func(name, value string) string {
+		edited := strings.ReplaceAll(data, `"GREETING"`, `"DEPLOY_TOKEN"`)
+		edited = strings.ReplaceAll(edited, `"hello"`, `"`+value+`"`)
+		edited = strings.ReplaceAll(edited, `"input.txt",`, `".env",`)
+		return place(t, []byte(strings.ReplaceAll(edited, "b640e840b19d3786", canon.Sum([]byte(value)).String()[:16])), dir, name)
+	}
+	status, out, errs := call("compare", "--execlog", side("a", "v1"), side("b", secret), "--json")
+	if status != exitFails || !strings.Contains(out, `"subject":"DEPLOY_TOKEN"`) || !strings.Contains(out, `"subject":".env"`) || !strings.Contains(out, `"withheld":true`) {
+		t.Errorf("%d, %s%s", status, out, errs)
+	}
+	for _, leak := range []string{secret, `"v1"`, canon.Sum([]byte(secret)).String()[:16], canon.Sum([]byte("v1")).String()[:16]} {
+		if strings.Contains(out+errs, leak) {
+			t.Errorf("%s is in %s", leak, out)
+		}
 	}
 }

@@ -38,7 +38,7 @@ type cli struct {
 	Quiet    bool             `short:"q" help:"Write no result to standard output; errors still go to standard error."`
 	Init     initCommand      `cmd:"" help:"Make the Bazel package of a new agent, or a workspace with one, out of synthetic data."`
 	Manifest manifestCommands `cmd:"" help:"Say what an agent is."`
-	Compare  compareCommand   `cmd:"" help:"Say whether two manifests, or two folders of outputs, are the same, and what to do where not."`
+	Compare  compareCommand   `cmd:"" help:"Say whether two manifests, two folders of outputs, or two execution logs are the same, and what to do where not."`
 	Ledger   ledgerCommands   `cmd:"" help:"Keep which identity each machine found, and see who agrees."`
 	Bundle   bundleCommands   `cmd:"" help:"Keep a source tree as one file with one digest."`
 	Profile  profileCommands  `cmd:"" help:"Compile what a manifest pins into an empty folder."`

@@ -1,0 +1,2 @@
+#!/bin/sh
+cat "$0.runfiles/_main/data.txt"
