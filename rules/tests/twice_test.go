@@ -131,7 +131,7 @@ func namesDifference(t *testing.T, want, got outputs) {
 }
 
 // TestFreshTool is law I1 for the tool itself: the whole checkout at another place, with another home and a new output
-// base, compiles it anew, Go's standard library included, and no cache has a part in it. The programs and
+// base, compiles it anew, Go's standard library included, and no cache has a part in it. The programs, as actions run them, and
 // what they make are, to the byte, what the Bazel that runs this test has.
 func TestFreshTool(t *testing.T) {
 	want, err := made(t, filepath.Join(os.Getenv("TEST_SRCDIR"), "_main"))
@@ -158,7 +158,7 @@ func TestFreshTool(t *testing.T) {
 	s.startup = append(wholeAirgap(), "--output_user_root="+filepath.Join(base, "out"), "--max_idle_secs=60")
 	t.Cleanup(func() { s.run(t, "shutdown") })
 
-	out, err := s.run(t, "build", "--disk_cache=", "--remote_cache=", "//tools/selfsame", "//canary/responder", "//tools/check:programs_for_actions",
+	out, err := s.run(t, "build", "--disk_cache=", "--remote_cache=", "//tools/check:programs_for_actions",
 		"//manifest:leo", "//profile:leo", "--output_groups=+behavior")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
