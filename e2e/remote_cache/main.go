@@ -149,18 +149,28 @@ func prepare(workspace string) error {
 	if err != nil {
 		return err
 	}
-	for folder, args := range map[string][]string{
-		workspace: {"mod", "download"},
-		gazelle: {"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", filepath.Join(scratch, "bin") + "/",
+	rules, err := moduleFolder("rules_go")
+	if err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		folder string
+		args   []string
+	}{
+		// Of what each of the three asks for, go_deps takes one version.
+		{workspace, []string{"mod", "download"}},
+		{gazelle, []string{"mod", "download"}},
+		{rules, []string{"mod", "download"}},
+		{gazelle, []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", filepath.Join(scratch, "bin") + "/",
 			"github.com/bazel-contrib/bazel-gazelle/v2/cmd/gazelle",
 			"github.com/bazelbuild/bazel-gazelle/cmd/fetch_repo",
-			"github.com/bazelbuild/bazel-gazelle/cmd/generate_repo_config"},
+			"github.com/bazelbuild/bazel-gazelle/cmd/generate_repo_config"}},
 	} {
-		cmd := exec.Command(goCommand(), args...)
-		cmd.Dir = folder
+		cmd := exec.Command(goCommand(), step.args...)
+		cmd.Dir = step.folder
 		cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local", "CGO_ENABLED=0", "GOFLAGS=")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("go %s: %w\n%s", args[0], err, out)
+			return fmt.Errorf("go %s in %s: %w\n%s", step.args[0], step.folder, err, out)
 		}
 	}
 	return nil
