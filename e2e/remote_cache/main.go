@@ -29,6 +29,8 @@ const scratch = "/var/tmp/selfsame-remote-cache"
 // inside, in the environment, says that the namespaces are made.
 const inside = "SELFSAME_REMOTE_CACHE_INSIDE"
 
+const needsNamespaces = "this needs a kernel, and a container, that lets root make PID, mount and network namespaces, and virtual Ethernet"
+
 // failure ends the program with a hint.
 type failure struct {
 	err  error
@@ -97,7 +99,7 @@ func outside(seed string) error {
 	}
 	runtime.LockOSThread() // Pdeathsig means the thread
 	if err := cmd.Start(); err != nil {
-		return &failure{fmt.Errorf("namespaces: %w", err), "this needs a kernel, and a container, that lets root make PID, mount and network namespaces"}
+		return &failure{fmt.Errorf("namespaces: %w", err), needsNamespaces}
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

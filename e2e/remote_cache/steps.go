@@ -59,7 +59,7 @@ type scene struct {
 // scenario runs in the namespaces.
 func scenario(seed string) error {
 	if err := connect(); err != nil {
-		return err
+		return &failure{err, needsNamespaces}
 	}
 	s := &scene{seed: seed, honest: nonce(), other: nonce(), third: nonce(), evil: nonce()}
 	if seed == "" {
