@@ -29,6 +29,11 @@ func compareLogs(t *testing.T, a, b string) *execlog.Comparison {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for name, side := range map[string]execlog.Side{a: c.A, b: c.B} {
+		if data, err := os.ReadFile("testdata/logs/" + name); err != nil || canon.Sum(data) != side.SHA256 || side.Name != name {
+			t.Errorf("%s: %+v, %v", name, side, err)
+		}
+	}
 	data, err := canon.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
