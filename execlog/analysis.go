@@ -30,8 +30,9 @@ type analysis struct {
 
 	facets  []uint16
 	madeBy  map[ref]int32 // unit by path of an output
-	links   map[ref]ref   // output of a symlink action -> its input
-	because [][]byte      // by unit: units, as differences
+	mapped  map[mappedFile]int32
+	links   map[ref]ref // output of a symlink action -> its input
+	because [][]byte    // by unit: units, as differences
 	causes  []cause
 	at      map[causeKey]int
 	own     [][]int32 // by unit: causes
@@ -68,6 +69,7 @@ func (n *analysis) setDiff(a, b ref, to []change) []change {
 func (n *analysis) compare(names []Renamed) *Comparison {
 	n.facets = make([]uint16, len(n.units))
 	n.madeBy = map[ref]int32{}
+	n.mapped = map[mappedFile]int32{}
 	n.links = map[ref]ref{}
 	n.because = make([][]byte, len(n.units))
 	n.own = make([][]int32, len(n.units))
@@ -100,7 +102,17 @@ func (n *analysis) producers(i int) {
 		}
 		n.epoch++
 		n.reach(s.outputs, n.inA, &n.a)
-		n.filesOf(n.a, func(ref) bool { return true }, func(f ref) { n.madeBy[n.file(f).path] = int32(i) })
+		n.filesOf(n.a, func(ref) bool { return true }, func(f ref) {
+			made := n.file(f)
+			n.madeBy[made.path] = int32(i)
+			if n.logA.expanded() || n.logB.expanded() {
+				if path := mapPath(n.text(made.path)); path != "" {
+					at := n.keepText(path)
+					n.mapped[mappedFile{at, made.digest}] = int32(i)
+					n.mapped[mappedFile{at, anyContent}] = int32(i)
+				}
+			}
+		})
 	}
 	if u.a >= 0 {
 		note(&n.logA.spawns[u.a])
@@ -130,7 +142,8 @@ func (n *analysis) look(i int) {
 	set(inExit, a.exit != b.exit || a.status != b.status)
 	set(inOutputs, len(n.setDiff(a.outputs, b.outputs, n.changes)) > 0)
 	set(inInputs, len(n.setDiff(a.inputs, b.inputs, n.changes)) > 0)
-	set(inTools, a.tools != b.tools && len(n.setDiff(a.tools, b.tools, n.tools)) > 0)
+	// With mapped paths the expanded forms do not mark the runfiles of tools.
+	set(inTools, n.logA.expanded() == n.logB.expanded() && len(n.setDiff(a.tools, b.tools, n.tools)) > 0)
 	n.facets[i] = found
 }
 
@@ -177,8 +190,8 @@ func (n *analysis) inputs(i int, a, b *spawn) {
 	var edges []int32
 	for _, c := range n.changes {
 		path := n.artifact(c.path)
-		if maker, made := n.madeBy[path]; made && int(maker) != i && n.differs(int(maker)) {
-			edges = append(edges, maker)
+		if maker, made := n.maker(path, c); made && maker != i && n.differs(maker) {
+			edges = append(edges, int32(maker))
 			continue
 		}
 		if n.inOtherFile(c) {
@@ -188,11 +201,14 @@ func (n *analysis) inputs(i int, a, b *spawn) {
 		n.inputCause(i, path, c, tool)
 	}
 	for _, t := range n.tools {
+		if n.facets[i]&inTools == 0 {
+			break
+		}
 		if _, differs := n.find(n.changes, n.text(t.path)); differs {
 			continue
 		}
-		if maker, made := n.madeBy[n.artifact(t.path)]; made && int(maker) != i && n.differs(int(maker)) {
-			edges = append(edges, maker)
+		if maker, made := n.maker(n.artifact(t.path), t); made && maker != i && n.differs(maker) {
+			edges = append(edges, int32(maker))
 			continue
 		}
 		n.inputCause(i, n.artifact(t.path), t, true)
@@ -217,6 +233,27 @@ func (n *analysis) eachBecause(i int, f func(int)) {
 		at += int(d)
 		f(at)
 	}
+}
+
+// mappedFile is an output as actions see it that Bazel runs with mapped paths (--experimental_output_paths=strip), whose
+// inputs the expanded forms list below bazel-out/cfg, whatever their configuration: its content tells which it is.
+type mappedFile struct{ path, digest ref }
+
+const anyContent = ^ref(0)
+
+// maker is the unit that made a file.
+func (n *analysis) maker(path ref, c change) (int, bool) {
+	if by, made := n.madeBy[path]; made {
+		return int(by), true
+	}
+	for _, f := range []ref{c.a, c.b} {
+		if f != 0 {
+			if by, made := n.mapped[mappedFile{path, n.file(f).digest}]; made {
+				return int(by), true
+			}
+		}
+	}
+	return 0, false
 }
 
 // artifact follows runfiles paths and symlink actions to what an input is.

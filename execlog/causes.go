@@ -84,8 +84,8 @@ func (n *analysis) kindOfFile(path string, maker string) (kind Kind, origin, nex
 func (n *analysis) inputCause(i int, at ref, c change, tool bool) {
 	path := n.text(at)
 	maker := ""
-	if by, made := n.madeBy[at]; made && int(by) != i {
-		maker = n.describe(int(by))
+	if by, made := n.maker(at, c); made && by != i {
+		maker = n.describe(by)
 	}
 	kind, origin, next := n.kindOfFile(path, maker)
 	out := Cause{Kind: kind, Subject: path, A: n.show(c.a), B: n.show(c.b), Origin: origin, Next: next, Withheld: n.secretFile(path)}
@@ -155,6 +155,9 @@ func (n *analysis) fromRunfiles(path ref) ref {
 	if c := configurationOf(tree); c != "" {
 		generated := n.keepText(outputs + c + "/bin/" + source)
 		_, made := n.madeBy[generated]
+		if !made {
+			_, made = n.mapped[mappedFile{generated, anyContent}]
+		}
 		_, linked := n.links[generated]
 		if made || linked {
 			return generated

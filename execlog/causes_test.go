@@ -61,6 +61,11 @@ func TestKinds(t *testing.T) {
 		{"empty file", "f", "empty file", "sha256 7830", SourceFile, changed, "", step(func(m *maker, b bool, a *act) { a.inputs = m.file("f", pick(b, "", "x0")) })},
 		{"file of the host", "/usr/include/z.h", "sha256", "sha256", HostFile, changed, "pinned repository", step(func(m *maker, b bool, a *act) { a.inputs = m.file("/usr/include/z.h", pick(b, "1", "2")) })},
 		{"written by Bazel", bin("x.params"), "sha256", "sha256", GeneratedFile, changed, "bazel aquery", step(func(m *maker, b bool, a *act) { a.inputs = m.file(bin("x.params"), pick(b, "1", "2")) })},
+		{"through a link that Bazel makes", "real.txt", "sha256", "sha256", SourceFile, changed, "git log -1 -- real.txt", step(func(m *maker, b bool, a *act) {
+			m.entry(msg(entryAction, str(1, bin("link")), str(2, bin("link2"))))
+			m.entry(msg(entryAction, str(1, "real.txt"), str(2, bin("link"))))
+			a.inputs = m.file(bin("link2"), pick(b, "1", "2"))
+		})},
 		{"stable status", "bazel-out/stable-status.txt", "sha256", "sha256", StatusFile, changed, "--nostamp", step(func(m *maker, b bool, a *act) { a.inputs = m.file("bazel-out/stable-status.txt", pick(b, "1", "2")) })},
 		{"platform", "OSFamily", "linux", "macos", Platform, changed, "execution platform", step(func(m *maker, b bool, a *act) { a.platform = []string{"OSFamily", pick(b, "linux", "macos")} })},
 		{"remotable", "may run remotely", "false", "true", Execution, changed, "--modify_execution_info", step(func(m *maker, b bool, a *act) { a.remotable = b })},
@@ -138,15 +143,19 @@ func TestNoDifference(t *testing.T) {
 		}
 		x, y, z := m.file("x", "1"), m.file("y", "2"), m.file("z", "3")
 		shared := m.set([]uint64{x, y})
-		inputs := m.set([]uint64{z}, shared)
+		empty := m.file("empty", "")
+		if b { // the digest of an empty file may be left out, or not
+			empty = m.put(entryFile, str(1, "empty"), msg(2, str(1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")))
+		}
+		inputs := m.set([]uint64{z, empty}, shared)
 		env := []string{"A", "1", "B", "2"}
 		if b {
-			inputs = m.set([]uint64{y, x}, m.set([]uint64{z, x}), m.set([]uint64{x, y, z}))
+			inputs = m.set([]uint64{y, x, y}, m.set([]uint64{z, x}), m.set([]uint64{x, y, z, empty}))
 			env = []string{"B", "2", "A", "1"}
 		}
 		m.act(act{label: pick(b, "//:x", "@//:x"), env: env, inputs: inputs, runner: pick(b, "linux-sandbox", "remote cache hit"), out: bin("x"), made: "x"})
 	})
-	if !c.Equal || c.Counts.Equal != 1 {
+	if !c.Equal || c.Counts.Equal != 1 || c.A.CacheHits != 0 || c.B.CacheHits != 1 {
 		t.Errorf("%s", c.Text())
 	}
 	// The control: one file less in the same structure.
@@ -167,7 +176,7 @@ func TestNoDifference(t *testing.T) {
 // far down stays one.
 func TestCausalOrder(t *testing.T) {
 	c := pair(t, func(m *maker, b bool) {
-		const n = 30
+		const n = 60
 		for i := n - 1; i >= 0; i-- {
 			a := act{label: text(i, "//:step"), out: bin(text(i, "out")), made: pick(b, "a", "b") + text(i, "")}
 			inputs := []uint64{m.file("always", "the same")}
@@ -183,7 +192,7 @@ func TestCausalOrder(t *testing.T) {
 			m.act(a)
 		}
 	})
-	if len(c.Causes) != 2 || c.Causes[0].Subject != "root.txt" || c.Causes[1].Subject != "LATE" || c.Causes[0].Depth != 0 || c.Causes[1].Depth != 20 || c.Causes[0].Consequences != 19 || c.Causes[1].Consequences != 9 {
+	if len(c.Causes) != 2 || c.Causes[0].Subject != "root.txt" || c.Causes[1].Subject != "LATE" || c.Causes[0].Depth != 0 || c.Causes[1].Depth != 20 || c.Causes[0].Consequences != 19 || c.Causes[1].Consequences != 39 {
 		t.Fatalf("%s", c.Text())
 	}
 	for i, a := range c.Actions {
@@ -191,7 +200,7 @@ func TestCausalOrder(t *testing.T) {
 			t.Errorf("%d: %+v", i, a)
 		}
 	}
-	if c.Counts != (Counts{Causes: 2, Consequences: 28}) {
+	if c.Counts != (Counts{Causes: 2, Consequences: 58}) {
 		t.Errorf("%+v", c.Counts)
 	}
 }
@@ -242,8 +251,13 @@ func TestSecrets(t *testing.T) {
 	const key = "synthetic-0123456789"
 	write := func(m *maker, b bool) {
 		v := key + pick(b, "a", "b")
-		m.act(act{label: "//:x", args: []string{"sh", "--token=" + v, "--password", v, "-p" + v, pick(b, "1", "2")}, env: []string{"API_KEY", v, "PLAIN", pick(b, "1", "2")},
+		m.act(act{label: "//:x", args: []string{"sh", "--token=" + v, "--password", v, "-p" + v, pick(b, "1", "2"), "-r" + key + pick(b, "=1", "=2")}, env: []string{"API_KEY", v, "PLAIN", pick(b, "1", "2"), "ONE_SIDE", pick(b, "none", v)},
 			inputs: m.set([]uint64{m.file(".env", v)}), outputs: []uint64{m.file(bin(".env"), v)}, out: bin("x"), made: "x"})
+		more := act{label: "//:y", args: []string{"x"}, out: bin("y"), made: "y"}
+		if b {
+			more.args = append(more.args, "-p"+v, "-q"+v+"=x")
+		}
+		m.act(more)
 	}
 	a, b := newMaker(), newMaker()
 	write(a, false)

@@ -82,27 +82,31 @@ func TestCut(t *testing.T) {
 	}
 	compact := one(false, nil)
 	object := read("base.json")
-	whole := map[int]bool{}
-	for at := 0; at < len(compact); {
-		size, n := binary.Uvarint(compact[at:])
-		at += n + int(size)
-		whole[at] = true
+	between := func(data []byte) func(int) bool {
+		whole := map[int]bool{}
+		for at := 0; at < len(data); {
+			size, n := binary.Uvarint(data[at:])
+			at += n + int(size)
+			whole[at] = true
+		}
+		return func(n int) bool { return whole[n] }
 	}
+	lengths := 0 // logs that end in the length of an entry
 	for _, tc := range []struct {
 		name  string
 		data  []byte
 		whole func(n int) bool
 	}{
-		{"compact", compact, func(n int) bool { return whole[n] }},
+		{"compact", compact, between(compact)},
 		{"zstd", squeeze(compact), func(int) bool { return false }},
-		{"binary", read("base.binary"), nil},
+		{"binary", read("base.binary"), between(read("base.binary"))},
 		{"json", object, func(n int) bool { return bytes.HasSuffix(object[:n], []byte("\n}")) }},
 	} {
-		refusals, step := 0, 1+len(tc.data)/1500
+		refusals, step := 0, 1+len(tc.data)/5000
 		for n := 0; n < len(tc.data); n += step {
 			_, err := readLog(tc.data[:n], newStore(1<<20))
 			if err == nil {
-				if tc.whole != nil && !tc.whole(n) {
+				if !tc.whole(n) {
 					t.Errorf("%s: %d of %d bytes are accepted", tc.name, n, len(tc.data))
 				}
 				continue
@@ -112,10 +116,16 @@ func TestCut(t *testing.T) {
 				t.Fatalf("%s: %d bytes: %v", tc.name, n, err)
 			}
 			refusals++
+			if n > 0 && tc.whole(n-1) && strings.Contains(err.Error(), "ends in the middle of an entry") {
+				lengths++
+			}
 		}
 		if refusals < len(tc.data)/step*9/10 {
 			t.Errorf("%s: only %d of %d are refused", tc.name, refusals, len(tc.data))
 		}
+	}
+	if lengths < 5 {
+		t.Errorf("only %d logs are said to end in a length", lengths)
 	}
 }
 

@@ -29,6 +29,11 @@ func compareLogs(t *testing.T, a, b string) *execlog.Comparison {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for name, side := range map[string]execlog.Side{a: c.A, b: c.B} {
+		if data, err := os.ReadFile("testdata/logs/" + name); err != nil || canon.Sum(data) != side.SHA256 || side.Name != name {
+			t.Errorf("%s: %+v, %v", name, side, err)
+		}
+	}
 	data, err := canon.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +65,7 @@ func TestPlanted(t *testing.T) {
 		{"stamp-b", "stamp-a", execlog.StatusFile, "bazel-out/volatile-status.txt", "sha256 ", "sha256 ", "workspace status", "--nostamp", "Stamp //:stamped", 1, "//:after_stamped"},
 		{"tool", "base", execlog.ToolFile, "tool.sh", "sha256 f3dd20f9f93dc4974ac65d66eb5cf5fcd92080a22c40c8b3b5e3224da44ac619, 27 bytes", "sha256 ", "tool that the action runs", "one tool on both", "Genrule //:pack", 1, ""},
 		{"input", "base", execlog.SourceFile, "input.txt", "sha256 b640e840b19d378660b32fb51ae18d67dccb4a8596a29e7bd72c1b2ae5928f41, 6 bytes", "sha256 da8867e248dad02219f100ad2730e8422c04ea09d78b2808d6768c1878c6bc4f, 16 bytes", "source file", "git log -1 -- input.txt", compile, 1, follow},
+		{"mapped-input", "mapped", execlog.SourceFile, "input.txt", "sha256 ", "sha256 ", "source file", "git log", compile, 1, follow},
 		{"external", "base", execlog.ExternalFile, "external/dep~/data.txt", "sha256 ", "sha256 ", "@@dep~", "MODULE.bazel.lock", compile, 1, follow},
 		{"runfiles", "base", execlog.ToolFile, "data.txt", "sha256 ", "sha256 ", "source file", "one tool on both", "Run //:run", 1, ""},
 		{"folder", "base", execlog.SourceFile, "other.txt", "sha256 ", "sha256 ", "source file", "git log", "Unpack //:folder", 1, follow},
@@ -119,7 +125,7 @@ func bin(name string) string { return "bazel-out/k8-fastbuild/bin/" + name }
 // The controls: two builds of the same, in every form, are equal, in -c opt too.
 func TestEqual(t *testing.T) {
 	for _, pair := range [][2]string{
-		{"base.compact.zst", "again.compact.zst"}, {"base.json", "base.binary"}, {"base.compact.zst", "base.json"}, {"base.binary", "base.compact.zst"}, {"base.compact.zst", "opt.compact.zst"},
+		{"base.compact.zst", "again.compact.zst"}, {"base.json", "base.binary"}, {"base.compact.zst", "base.json"}, {"base.binary", "base.compact.zst"}, {"base.compact.zst", "opt.compact.zst"}, {"mapped.compact.zst", "mapped.json"},
 	} {
 		c := compareLogs(t, pair[0], pair[1])
 		if !c.Equal || len(c.Actions) != 0 || c.Counts.Equal != 6 || !strings.HasSuffix(c.Text(), "equal\n") {

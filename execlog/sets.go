@@ -2,6 +2,7 @@ package execlog
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -154,6 +155,9 @@ func (w *walker) pair(to []change) []change {
 // each file at the path where an action sees it.
 func (w *walker) diffExpanded(a, b ref, to []change) []change {
 	left, right := w.expand(a, 0), w.expand(b, 1)
+	if isMapped(left) != isMapped(right) {
+		left, right = mapAll(left), mapAll(right)
+	}
 	begin := len(to)
 	for path, f := range left {
 		if other := right[path]; other == 0 || !w.sameContent(f, other) {
@@ -167,6 +171,34 @@ func (w *walker) diffExpanded(a, b ref, to []change) []change {
 	}
 	slices.SortFunc(to[begin:], func(x, y change) int { return bytes.Compare(w.items[x.path], w.items[y.path]) })
 	return to
+}
+
+// mapPath is the path that an output has where Bazel maps paths, "" of what is none.
+func mapPath(path string) string {
+	c := configurationOf(path)
+	if c == "" {
+		return ""
+	}
+	return mappedOutputs + path[len(outputs)+len(c)+1:]
+}
+
+const mappedOutputs = outputs + "cfg/"
+
+func isMapped(files map[string]ref) bool {
+	for path := range files {
+		if strings.HasPrefix(path, mappedOutputs) {
+			return true
+		}
+	}
+	return false
+}
+
+func mapAll(files map[string]ref) map[string]ref {
+	out := make(map[string]ref, len(files))
+	for path, f := range files {
+		out[cmp.Or(mapPath(path), path)] = f
+	}
+	return out
 }
 
 func (w *walker) sameContent(a, b ref) bool {

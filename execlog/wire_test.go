@@ -127,6 +127,9 @@ func (m *maker) act(a act) {
 		properties = append(properties, msg(1, str(1, a.platform[i]), str(2, a.platform[i+1])))
 	}
 	parts = append(parts, msg(3, properties...))
+	if strings.HasSuffix(a.runner, "cache hit") {
+		parts = append(parts, num(12, 1))
+	}
 	if a.remotable {
 		parts = append(parts, num(13, 1))
 	}

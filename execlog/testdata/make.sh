@@ -44,6 +44,7 @@ fresh
 for form in compact json binary; do log base $form; done
 log again compact
 for form in compact json; do log environment $form --action_env=GREETING=hallo //...; done
+for form in compact json; do log mapped $form --experimental_output_paths=strip //...; done
 log path compact --define=root=/home/bob/work/planted //...
 log opt compact --compilation_mode=opt //...
 for form in compact json; do log fewer $form //:link //:mode; done
@@ -57,6 +58,9 @@ for kind in input:input.txt tool:tool.sh external:dep/data.txt runfiles:data.txt
   change "${kind#*:}"
   for form in compact json; do log "${kind%%:*}" $form; done
 done
+fresh
+change input.txt
+log mapped-input json --experimental_output_paths=strip //...
 fresh
 chmod 700 "$work/mode.txt"
 log mode compact

@@ -16,6 +16,7 @@ def _step_impl(ctx):
         command = "out=$1; shift 2; " + ctx.attr.command,
         arguments = [args],
         mnemonic = ctx.attr.mnemonic,
+        execution_requirements = {"supports-path-mapping": ""},
         use_default_shell_env = True,
     )
     return [DefaultInfo(files = depset([out]))]
