@@ -147,13 +147,16 @@ func prepare(workspace string) error {
 		}
 		os.Setenv(name, strings.TrimSpace(string(out)))
 	}
-	gazelle, err := moduleFolder("gazelle")
-	if err != nil {
-		return err
-	}
-	rules, err := moduleFolder("rules_go")
-	if err != nil {
-		return err
+	// Copies: the go command notes checksums beside go.mod, and what bazelw provisioned is read-only.
+	gazelle, rules := filepath.Join(scratch, "gazelle"), filepath.Join(scratch, "rules_go")
+	for _, copied := range []string{gazelle, rules} {
+		folder, err := moduleFolder(filepath.Base(copied))
+		if err != nil {
+			return err
+		}
+		if err := os.CopyFS(copied, os.DirFS(folder)); err != nil {
+			return err
+		}
 	}
 	for _, step := range []struct {
 		folder string
