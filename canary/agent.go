@@ -2,6 +2,7 @@ package canary
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"selfsame.dev/selfsame/internal/canon"
@@ -16,7 +17,9 @@ type Sourced struct {
 	tampered []manifest.Surface
 
 	manifest *manifest.Manifest
+	files    []profile.File // of its profile
 	template manifest.Template
+	verified *manifest.Sources // read before, and no different from the manifest
 }
 
 // NewSourced returns the agent of the sources that load reads, anew at every call.
@@ -49,16 +52,21 @@ func (a *Sourced) Pin(context.Context) (*Pinned, error) {
 		if m, err = manifest.Build(s); err != nil {
 			return nil, err
 		}
-	}
-	files, err := profile.Files(m)
-	if err != nil {
-		return nil, err
+		a.verified = &s
 	}
 	a.manifest, a.template = m, s.Template
 
-	p := &Pinned{Files: make(map[string]canon.Digest, len(files))}
+	p := &Pinned{}
 	p.Agent, p.Label, p.IdentitySHA256 = m.Identity.Inputs.Agent, m.Identity.Inputs.Label, m.IdentitySHA256
-	for _, f := range files {
+	if err := errors.Join(together(
+		func() (err error) { a.files, err = profile.Files(m); return err },
+		func() (err error) { p.ManifestSHA256, err = m.SHA256(); return err },
+		func() (err error) { p.Inputs, err = inputs(m); return err },
+	)...); err != nil {
+		return nil, err
+	}
+	p.Files = make(map[string]canon.Digest, len(a.files))
+	for _, f := range a.files {
 		p.Files[f.Path] = f.Digest
 		if f.Path == manifest.IdentityFile {
 			p.View = f.Data
@@ -66,11 +74,7 @@ func (a *Sourced) Pin(context.Context) (*Pinned, error) {
 	}
 	// It lists every other file of the profile with its mode, and is a function of that list.
 	p.ProfileSHA256 = p.Files[profile.ManifestFile]
-	if p.ManifestSHA256, err = m.SHA256(); err != nil {
-		return nil, err
-	}
-	p.Inputs, err = inputs(m)
-	return p, err
+	return p, nil
 }
 
 // inputs is the digest of every pinned surface.
@@ -95,21 +99,29 @@ func inputs(m *manifest.Manifest) (map[string]canon.Digest, error) {
 
 // Compile implements [Agent].
 func (a *Sourced) Compile(_ context.Context, dir string) error {
-	return profile.Compile(a.manifest, a.template, dir, profile.Options{})
+	return profile.CompileFiles(a.files, a.template, dir, profile.Options{})
 }
 
-// VerifySources implements [Agent].
+// VerifySources implements [Agent]. All bytes are read each time; what follows from them is only worked out
+// where they are others than those that were found to be as the manifest pins them.
 func (a *Sourced) VerifySources(context.Context) ([]Drift, error) {
 	s, err := a.sources()
 	if err != nil {
 		return nil, err
 	}
-	return drifts(manifest.Verify(a.manifest, s))
+	if a.verified != nil && a.verified.Same(s) {
+		return nil, nil
+	}
+	found, err := drifts(manifest.Verify(a.manifest, s))
+	if len(found) == 0 && err == nil {
+		a.verified = &s
+	}
+	return found, err
 }
 
 // VerifyProfile implements [Agent].
 func (a *Sourced) VerifyProfile(_ context.Context, dir string) ([]Drift, error) {
-	return drifts(profile.Verify(dir, a.manifest))
+	return drifts(profile.VerifyFiles(dir, a.files))
 }
 
 // Tamper implements [Agent].

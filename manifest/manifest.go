@@ -55,7 +55,11 @@ func Generate(b *Behavior, s Sources) (*Manifest, error) {
 	if err := b.check(); err != nil {
 		return nil, err
 	}
-	in := Inputs{Label: Label, Behavior: b.Inputs}
+	return generate(b.Inputs, s)
+}
+
+func generate(b BehaviorInputs, s Sources) (*Manifest, error) {
+	in := Inputs{Label: Label, Behavior: b}
 	var problems []problem
 	in.documents(s, &problems)
 	for _, p := range problems {
@@ -64,13 +68,13 @@ func Generate(b *Behavior, s Sources) (*Manifest, error) {
 	return pin(in)
 }
 
-// Build is [Observe] and [Generate].
+// Build is [Observe] and [Generate], without the document between them.
 func Build(s Sources) (*Manifest, error) {
-	b, err := Observe(s)
-	if err != nil {
+	o := observe(s)
+	if err := o.first(); err != nil {
 		return nil, err
 	}
-	return Generate(b, s)
+	return generate(o.inputs, s)
 }
 
 func pin(in Inputs) (*Manifest, error) {

@@ -1,7 +1,9 @@
 package manifest
 
 import (
+	"bytes"
 	"io/fs"
+	"slices"
 
 	"selfsame.dev/selfsame/internal/tree"
 )
@@ -25,6 +27,28 @@ type Sources struct {
 	Origins []Origin
 	// ObservationKey is the local key of the operational observation; without it there is none.
 	ObservationKey []byte
+}
+
+// Same reports whether the same bytes were read from both, under the same names and with nothing refused: whatever
+// is a function of the one is that of the other. Origins, credentials and the key are no identity, and not compared.
+func (s Sources) Same(t Sources) bool {
+	return s.Template.same(t.Template) && s.Hermes.same(t.Hermes) && s.Deployment.same(t.Deployment) &&
+		s.Fingerprint.same(t.Fingerprint) && s.Constitution.same(t.Constitution) && s.Database.same(t.Database) &&
+		s.Evidence.same(t.Evidence)
+}
+
+func (t Template) same(u Template) bool {
+	return t.Problem == nil && u.Problem == nil && slices.Equal(t.Names, u.Names) && bytes.Equal(t.Config, u.Config) &&
+		t.Skills.same(u.Skills) && t.Plugins.same(u.Plugins) && t.DatabaseTools.same(u.DatabaseTools)
+}
+
+func (r Root) same(q Root) bool {
+	return r.Problem == nil && q.Problem == nil && slices.Equal(r.Selection.Include, q.Selection.Include) &&
+		slices.Equal(r.Selection.Exclude, q.Selection.Exclude) && slices.Equal(r.Entries, q.Entries)
+}
+
+func (d Document) same(e Document) bool {
+	return d.Problem == nil && e.Problem == nil && d.Path == e.Path && bytes.Equal(d.Data, e.Data)
 }
 
 // Root is one folder: the files that belong to it, sorted by path, and a way to read the few

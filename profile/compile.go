@@ -26,11 +26,16 @@ type Options struct {
 // Compile writes the profile of m to target, which must not exist or be an empty folder. It is made
 // in a sibling folder and renamed, so that target never shows a part of it; on an error the
 // sibling is removed. Files come from template and are held against their digests while they are copied.
-func Compile(m *manifest.Manifest, template manifest.Template, target string, o Options) (err error) {
+func Compile(m *manifest.Manifest, template manifest.Template, target string, o Options) error {
 	files, err := Files(m)
 	if err != nil {
 		return err
 	}
+	return CompileFiles(files, template, target, o)
+}
+
+// CompileFiles is [Compile] with what [Files] gave.
+func CompileFiles(files []File, template manifest.Template, target string, o Options) (err error) {
 	if err := manifest.CheckTemplate(template); err != nil {
 		return err
 	}

@@ -24,6 +24,11 @@ func Verify(dir string, m *manifest.Manifest) ([]manifest.Difference, error) {
 	if err != nil {
 		return nil, err
 	}
+	return VerifyFiles(dir, files)
+}
+
+// VerifyFiles is [Verify] with what [Files] gave.
+func VerifyFiles(dir string, files []File) ([]manifest.Difference, error) {
 	out, err := modes(dir, files)
 	if err != nil {
 		return nil, err

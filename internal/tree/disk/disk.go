@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"selfsame.dev/selfsame/internal/canon"
@@ -80,6 +81,16 @@ func Hash(root string, opts Options) ([]tree.Entry, error) {
 	entries := read(root, selector, opts, &faults)
 	return faults.settle(entries)
 }
+
+// buffer is what one worker reads with. It goes back to the others: to read a small tree takes more memory
+// than to hold it.
+type buffer struct{ buf *[bufferSize]byte }
+
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+func newBuffer() buffer { return buffer{buffers.Get().(*[bufferSize]byte)} }
+
+func (b buffer) release() { buffers.Put(b.buf) }
 
 // fault is what is wrong at one path.
 type fault struct {

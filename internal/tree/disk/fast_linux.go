@@ -47,6 +47,7 @@ func hashTree(root string, selector *tree.Selector, opts Options, faults *faults
 	for range opts.workers() {
 		workers.Go(func() {
 			w := worker{pool: p, hasher: newHasher(opts), handle: -1}
+			defer w.release()
 			w.large = w.share
 			w.work()
 		})
@@ -241,7 +242,7 @@ func (w *worker) list(f *folder) error {
 	}
 	w.pool.opts.atOpened(orRoot(f.path))
 	for {
-		n, err := unix.Getdents(w.handle, w.buf)
+		n, err := unix.Getdents(w.handle, w.buf[:])
 		if err == unix.EINTR {
 			continue
 		}
@@ -320,14 +321,14 @@ func modeOf(stat *unix.Stat_t) fs.FileMode {
 
 // hasher is what one worker needs to hash files.
 type hasher struct {
-	opts  Options
-	hash  hash.Hash
-	buf   []byte
+	opts Options
+	hash hash.Hash
+	buffer
 	large func() // called before the content of a large file is read
 }
 
 func newHasher(opts Options) hasher {
-	return hasher{opts: opts, hash: sha256.New(), buf: make([]byte, bufferSize), large: func() {}}
+	return hasher{opts: opts, hash: sha256.New(), buffer: newBuffer(), large: func() {}}
 }
 
 // at fills in the size and the digest of the file called name, from the current folder.
@@ -360,7 +361,7 @@ func (h *hasher) file(at int, name string, entry *tree.Entry) error {
 	h.hash.Reset()
 	var size int64
 	for size <= before.Size {
-		n, err := unix.Read(fd, h.buf)
+		n, err := unix.Read(fd, h.buf[:])
 		if err == unix.EINTR {
 			continue
 		}

@@ -17,13 +17,13 @@ func hashTree(root string, selector *tree.Selector, opts Options, faults *faults
 type hasher struct {
 	opts Options
 	hash hash.Hash
-	buf  []byte
+	buffer
 }
 
 func newHasher(opts Options) hasher {
-	return hasher{opts, sha256.New(), make([]byte, bufferSize)}
+	return hasher{opts, sha256.New(), newBuffer()}
 }
 
 func (h *hasher) at(name string, entry *tree.Entry) error {
-	return hashFilePlain(entry, name, os.Lstat, os.Open, h.opts, h.hash, h.buf)
+	return hashFilePlain(entry, name, os.Lstat, os.Open, h.opts, h.hash, h.buf[:])
 }

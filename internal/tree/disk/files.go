@@ -77,10 +77,11 @@ func HashFiles(list []File, base string, opts Options) ([]tree.Entry, error) {
 	for range min(opts.workers(), len(list)) {
 		workers.Go(func() {
 			h := newHasher(opts)
+			defer h.release()
 			read := h.at
 			if opts.plain {
 				read = func(name string, entry *tree.Entry) error {
-					return hashFilePlain(entry, name, os.Lstat, os.Open, opts, sha256.New(), h.buf)
+					return hashFilePlain(entry, name, os.Lstat, os.Open, opts, sha256.New(), h.buf[:])
 				}
 			}
 			for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
