@@ -174,7 +174,7 @@ func (n *analysis) explain(i int) {
 	if found&(inInputs|inTools) != 0 {
 		n.inputs(i, a, b)
 	}
-	if len(n.own[i]) == 0 && len(n.because[i]) == 0 {
+	if len(n.own[i]) == 0 && len(n.because[i]) == 0 && !n.sourceModes(i, a) {
 		if found&inExit != 0 {
 			n.exit(i, a, b)
 		} else {

@@ -107,7 +107,7 @@ func compareFiles(tb testing.TB, a, b string) *Comparison {
 			tb.Fatal(err)
 		}
 		defer f.Close()
-		sources[i] = Source{name, f}
+		sources[i] = Source{Name: name, Reader: f}
 	}
 	c, err := Compare(sources[0], sources[1], shown, Limits{})
 	if err != nil {
@@ -154,7 +154,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	kept := func(data []byte) int64 {
 		st := newStore(DefaultLimits.Kept)
-		if _, err := read(Source{"log", bytes.NewReader(data)}, st, DefaultLimits); err != nil {
+		if _, err := read(Source{Name: "log", Reader: bytes.NewReader(data)}, st, DefaultLimits); err != nil {
 			t.Fatal(err)
 		}
 		return st.size

@@ -42,6 +42,10 @@ func (n *analysis) add(i int, c Cause) {
 		at = len(n.causes)
 		n.at[k] = at
 		n.causes = append(n.causes, cause{Cause: c})
+	} else if have := n.causes[at].Suspects; !slices.Equal(have, c.Suspects) {
+		have = slices.Concat(have, c.Suspects)
+		slices.Sort(have)
+		n.causes[at].Suspects = slices.Compact(have)
 	}
 	if units := n.causes[at].units; len(units) == 0 || units[len(units)-1] != int32(i) {
 		n.causes[at].units = append(units, int32(i))
@@ -344,26 +348,72 @@ func (n *analysis) unrecorded(i int, a, b *spawn) {
 		n.add(i, c)
 		return
 	}
+	sources, status := n.sources(a)
+	c.Suspects = n.unlisted(sources)
+	c.Next = "build it twice on one machine (bazel clean between, caches off) and compare those logs: if they differ, the action itself is not deterministic (time, random numbers, order, PID); if they are equal, it sees something that "
+	if n.logA.modes == nil || n.logB.modes == nil {
+		c.Next += "no log records: the mode of a source file (give those of both machines with --modes-a and --modes-b, each made at the top of the workspace with " + listModes + "), a file or program of the host, the kernel"
+	} else {
+		c.Next += "neither the logs nor the listings of modes record: the mode of a file that is not in both listings, a file or program of the host, the kernel"
+	}
+	if status {
+		c.Next = "it reads the workspace status: build with --nostamp first; then: " + c.Next
+	}
+	n.add(i, c)
+}
+
+// sources are the source files that an action reads, sorted; status says that it reads the workspace status, too.
+func (n *analysis) sources(s *spawn) (paths []string, status bool) {
+	paths = []string{}
 	n.epoch++
-	n.reach(a.inputs, n.inA, &n.a)
-	status := false
+	n.reach(s.inputs, n.inA, &n.a)
 	n.filesOf(n.a, func(ref) bool { return true }, func(f ref) {
 		path := n.text(n.artifact(n.file(f).path))
 		switch kind, _, _ := n.kindOfFile(path, ""); {
 		case kind == StatusFile:
 			status = true
 		case kind == SourceFile && n.file(f).tag == tagFile:
-			c.Suspects = append(c.Suspects, path)
+			paths = append(paths, path)
 		}
 	})
-	slices.Sort(c.Suspects)
-	c.Suspects = slices.Compact(c.Suspects)
-	c.Next = "build it twice on one machine (bazel clean between, caches off) and compare those logs: if they differ, the action itself is not deterministic (time, random numbers, order, PID); " +
-		"if they are equal, it sees something that no log records: the mode of a source file (git ls-files -s; stat -c '%a %n'), a file or program of the host, the kernel"
-	if status {
-		c.Next = "it reads the workspace status: build with --nostamp first; then: " + c.Next
+	slices.Sort(paths)
+	return slices.Compact(paths), status
+}
+
+// unlisted are the files whose modes are not known on both sides.
+func (n *analysis) unlisted(paths []string) []string {
+	out := []string{}
+	for _, path := range paths {
+		if _, inA := n.logA.modes[path]; inA {
+			if _, inB := n.logB.modes[path]; inB {
+				continue
+			}
+		}
+		out = append(out, path)
 	}
-	n.add(i, c)
+	return out
+}
+
+// sourceModes adds, for an action of which all that is logged is the same but what came of it, the source files whose
+// modes are known to differ, and reports whether there are any.
+func (n *analysis) sourceModes(i int, s *spawn) bool {
+	if n.logA.modes == nil || n.logB.modes == nil || n.text(s.mnemonic) == "TestRunner" && n.facets[i]&inExit == 0 {
+		return false // logs of tests hold times
+	}
+	paths, _ := n.sources(s)
+	unlisted := n.unlisted(paths)
+	for _, path := range paths {
+		a, inA := n.logA.modes[path]
+		b, inB := n.logB.modes[path]
+		if !inA || !inB || a == b {
+			continue
+		}
+		n.add(i, Cause{Kind: SourceMode, Subject: path, A: fmt.Sprintf("mode %04o", a), B: fmt.Sprintf("mode %04o", b), Suspects: unlisted,
+			Origin: "source file of the workspace; no log records modes, the listings given do: of all that is recorded of what the action reads, only modes differ",
+			Next: "give it one mode on both machines (git ls-files -s " + path + " says which Git has: 100644, or 100755 after git update-index --chmod=+x; Git sees that bit with core.fileMode, all others come from the umask of the checkout), " +
+				"or let the action set modes itself (install -m, tar --mode); where the outputs differ still, the action is not deterministic"})
+	}
+	return len(n.own[i]) > 0
 }
 
 func (n *analysis) runner(s *spawn) string {

@@ -270,7 +270,7 @@ func TestSecrets(t *testing.T) {
 		secrets Secrets
 		plain   bool
 	}{"judged": {judge, true}, "no judge": {Secrets{}, false}, "control": {shown, true}} {
-		c, err := Compare(Source{"a", strings.NewReader(string(a.out))}, Source{"b", strings.NewReader(string(b.out))}, tc.secrets, Limits{})
+		c, err := Compare(Source{Name: "a", Reader: strings.NewReader(string(a.out))}, Source{Name: "b", Reader: strings.NewReader(string(b.out))}, tc.secrets, Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,8 @@ const (
 	Execution     Kind = "execution"
 	Declared      Kind = "declared_outputs"
 	Symlink       Kind = "symlink_action"
-	Unrecorded    Kind = "unrecorded" // nothing that is logged differs, and yet the outputs do
+	SourceMode    Kind = "source_mode" // of a file, by the listings of modes that were given
+	Unrecorded    Kind = "unrecorded"  // nothing that is logged differs, and yet the outputs do
 	ExitStatus    Kind = "exit_status"
 	OnlyInA       Kind = "only_in_a"
 	OnlyInB       Kind = "only_in_b"
@@ -87,7 +88,7 @@ type Cause struct {
 	Depth        int      `json:"depth"`        // of the first of its actions: how many differing actions lead to it
 	Actions      []int    `json:"actions"`      // where it acts: indexes of Comparison.Actions
 	Consequences int      `json:"consequences"` // actions that differ only because of others, counted at the first cause they lead back to
-	Suspects     []string `json:"suspects"`     // source files whose mode, which no log records, may be the cause
+	Suspects     []string `json:"suspects"`     // source files whose mode, which no log records and not both listings hold, may be the cause
 }
 
 // Action is an action that differs.

@@ -17,7 +17,7 @@ import (
 
 func compareBytes(t *testing.T, a, b []byte) *Comparison {
 	t.Helper()
-	c, err := Compare(Source{"a", bytes.NewReader(a)}, Source{"b", bytes.NewReader(b)}, shown, Limits{})
+	c, err := Compare(Source{Name: "a", Reader: bytes.NewReader(a)}, Source{Name: "b", Reader: bytes.NewReader(b)}, shown, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestLayouts(t *testing.T) {
 // refused reads data and returns the refusal, which names file and fix.
 func refused(t *testing.T, name string, data []byte, limits Limits) string {
 	t.Helper()
-	_, err := read(Source{"log", bytes.NewReader(data)}, newStore(limits.Kept), limits)
+	_, err := read(Source{Name: "log", Reader: bytes.NewReader(data)}, newStore(limits.Kept), limits)
 	var input *canon.InputError
 	if !errors.As(err, &input) || input.File != "log" || input.Fix == "" || input.Problem == "" {
 		t.Errorf("%s: %v", name, err)
@@ -130,7 +130,7 @@ func TestCut(t *testing.T) {
 }
 
 func readLog(data []byte, st *store) (*log, error) {
-	return read(Source{"log", bytes.NewReader(data)}, st, DefaultLimits)
+	return read(Source{Name: "log", Reader: bytes.NewReader(data)}, st, DefaultLimits)
 }
 
 func TestRefused(t *testing.T) {
@@ -226,7 +226,7 @@ func TestBombs(t *testing.T) {
 			t.Errorf("%s: %s", tc.name, got)
 		}
 	}
-	if _, err := read(Source{"log", bytes.NewReader(one(false, nil))}, newStore(limits.Kept), limits); err != nil {
+	if _, err := read(Source{Name: "log", Reader: bytes.NewReader(one(false, nil))}, newStore(limits.Kept), limits); err != nil {
 		t.Errorf("control: %v", err)
 	}
 }
@@ -234,7 +234,7 @@ func TestBombs(t *testing.T) {
 // A disk that fails is no malformed log.
 func TestReadError(t *testing.T) {
 	failing := io.MultiReader(bytes.NewReader(one(false, nil)), iotest.ErrReader(os.ErrPermission))
-	_, err := Compare(Source{"a", failing}, Source{"b", bytes.NewReader(nil)}, shown, Limits{})
+	_, err := Compare(Source{Name: "a", Reader: failing}, Source{Name: "b", Reader: bytes.NewReader(nil)}, shown, Limits{})
 	var input *canon.InputError
 	if !errors.Is(err, os.ErrPermission) || errors.As(err, &input) || !strings.HasPrefix(err.Error(), "a: ") {
 		t.Error(err)
@@ -244,7 +244,7 @@ func TestReadError(t *testing.T) {
 // Digests of two functions cannot be compared.
 func TestDigestFunctions(t *testing.T) {
 	other := bytes.Replace(one(false, nil), []byte("SHA-256"), []byte("BLAKE33"), 1)
-	_, err := Compare(Source{"a", bytes.NewReader(one(false, nil))}, Source{"b", bytes.NewReader(other)}, shown, Limits{})
+	_, err := Compare(Source{Name: "a", Reader: bytes.NewReader(one(false, nil))}, Source{Name: "b", Reader: bytes.NewReader(other)}, shown, Limits{})
 	var input *canon.InputError
 	if !errors.As(err, &input) || !strings.Contains(input.Fix, "--digest_function") || input.File != "b" {
 		t.Error(err)
@@ -265,7 +265,7 @@ func FuzzCompare(f *testing.F) {
 	limits := Limits{Bytes: 1 << 20, Entry: 1 << 18, Kept: 1 << 20, Window: 1 << 20}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		for _, pair := range [][2][]byte{{a, b}, {a, a}} {
-			c, err := Compare(Source{"a", bytes.NewReader(pair[0])}, Source{"b", bytes.NewReader(pair[1])}, shown, limits)
+			c, err := Compare(Source{Name: "a", Reader: bytes.NewReader(pair[0])}, Source{Name: "b", Reader: bytes.NewReader(pair[1])}, shown, limits)
 			var input *canon.InputError
 			if err != nil {
 				if !errors.As(err, &input) || input.File == "" || input.Fix == "" {

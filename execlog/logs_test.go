@@ -14,7 +14,8 @@ import (
 // open is what a test of logs without secrets gives.
 var open = execlog.Secrets{Value: func(_, _ string) bool { return false }, File: func(string) bool { return false }}
 
-func compareLogs(t *testing.T, a, b string) *execlog.Comparison {
+// compareLogs compares two logs, with or without a listing of modes for each.
+func compareLogs(t *testing.T, a, b string, modes ...execlog.Modes) *execlog.Comparison {
 	t.Helper()
 	var sources [2]execlog.Source
 	for i, name := range []string{a, b} {
@@ -24,6 +25,9 @@ func compareLogs(t *testing.T, a, b string) *execlog.Comparison {
 		}
 		defer file.Close()
 		sources[i] = execlog.Source{Name: name, Reader: file}
+		if len(modes) > 0 {
+			sources[i].Modes = modes[i]
+		}
 	}
 	c, err := execlog.Compare(sources[0], sources[1], open, execlog.Limits{})
 	if err != nil {
@@ -112,6 +116,55 @@ func TestPlanted(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// With listings of the modes, which no log records, a planted mode is the only cause, either way round.
+func TestPlantedMode(t *testing.T) {
+	const a, b, in = "base.compact.zst", "mode.compact.zst", "Mode //:mode"
+	listing := func(name string) execlog.Modes {
+		file, err := os.Open("testdata/logs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		modes, err := execlog.ReadModes(name, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return modes
+	}
+	base, changed := listing("base.modes"), listing("mode.modes")
+	for _, tc := range []struct {
+		a, b           string
+		modesA, modesB execlog.Modes
+		valueA, valueB string
+	}{{a, b, base, changed, "mode 0644", "mode 0700"}, {b, a, changed, base, "mode 0700", "mode 0644"}} {
+		c := compareLogs(t, tc.a, tc.b, tc.modesA, tc.modesB)
+		if len(c.Causes) != 1 || c.Counts != (execlog.Counts{Equal: 5, Causes: 1}) {
+			t.Fatalf("%s, %s: %s", tc.a, tc.b, c.Text())
+		}
+		cause, first := c.Causes[0], c.Actions[c.Causes[0].Actions[0]]
+		if cause.Kind != execlog.SourceMode || cause.Subject != "mode.txt" || cause.A != tc.valueA || cause.B != tc.valueB || cause.Change != "changed" || len(cause.Suspects) > 0 || first.Mnemonic+" "+first.Label != in ||
+			!strings.Contains(cause.Origin, "source file of the workspace; no log records modes") || !strings.Contains(cause.Next, "git ls-files -s mode.txt") {
+			t.Errorf("%s, %s: %+v, first %+v", tc.a, tc.b, cause, first)
+		}
+		if text := c.Text(); !strings.Contains(text, "1. source mode: mode.txt\n   A     "+tc.valueA+"\n   B     "+tc.valueB+"\n") {
+			t.Errorf("%s, %s: %s", tc.a, tc.b, text)
+		}
+	}
+	// The controls: what equal listings say, and one that lacks the file.
+	c := compareLogs(t, a, b, base, base)
+	if len(c.Causes) != 1 || c.Causes[0].Kind != execlog.Unrecorded || len(c.Causes[0].Suspects) > 0 || strings.Contains(c.Causes[0].Next, "source file") {
+		t.Errorf("equal listings: %s", c.Text())
+	}
+	delete(changed, "mode.txt")
+	c = compareLogs(t, a, b, base, changed)
+	if len(c.Causes) != 1 || c.Causes[0].Kind != execlog.Unrecorded || !slices.Equal(c.Causes[0].Suspects, []string{"mode.txt"}) {
+		t.Errorf("listing without the file: %s", c.Text())
+	}
+	if c := compareLogs(t, a, "again.compact.zst", base, listing("mode.modes")); !c.Equal {
+		t.Errorf("equal logs: %s", c.Text())
 	}
 }
 

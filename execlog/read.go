@@ -22,10 +22,12 @@ const (
 	JSON    = "json"    // --execution_log_json_file
 )
 
-// Source is a log; it is read once, from its beginning to its end.
+// Source is a log; it is read once, from its beginning to its end. Modes are those that the build saw, nil where they
+// are not known.
 type Source struct {
 	Name   string
 	Reader io.Reader
+	Modes  Modes
 }
 
 // Limits bound what a log may cost, however small its file is.
@@ -67,6 +69,7 @@ type log struct {
 	workspace    string // name of the main repository's runfiles folder
 	spawns       []spawn
 	symlinks     []symlink
+	modes        Modes
 	unknown      map[int]int // kinds of entries that this reader does not know
 }
 
@@ -91,7 +94,7 @@ type reader struct {
 // read decodes a log. Errors are [*canon.InputError] unless the source itself cannot be read.
 func read(src Source, st *store, limits Limits) (*log, error) {
 	in := &counted{r: src.Reader, hash: sha256.New()}
-	r := &reader{store: st, limits: limits, log: &log{name: src.Name, workspace: "_main", unknown: map[int]int{}}, ids: map[uint32]ref{}, folders: map[uint32]ref{}}
+	r := &reader{store: st, limits: limits, log: &log{name: src.Name, modes: src.Modes, workspace: "_main", unknown: map[int]int{}}, ids: map[uint32]ref{}, folders: map[uint32]ref{}}
 	err := r.read(in)
 	if in.err != nil { // not the fault of the data
 		return nil, fmt.Errorf("%s: %w", src.Name, in.err)

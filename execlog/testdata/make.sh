@@ -26,6 +26,9 @@ fresh() {
   chmod 755 "$work"/*.sh
 }
 
+# modes NAME: lists the modes of the workspace's files, for --modes-a and --modes-b.
+modes() { (cd "$work" && find . -type f -printf '%m %P\n') | LC_ALL=C sort -k 2 >"$here/logs/$1.modes"; }
+
 # log NAME compact|json|binary [OPTION|TARGET]...: builds everything from nothing.
 log() {
   local name=$1 form=$2 file
@@ -41,6 +44,7 @@ log() {
 }
 
 fresh
+modes base
 for form in compact json binary; do log base $form; done
 log again compact
 for form in compact json; do log environment $form --action_env=GREETING=hallo //...; done
@@ -63,4 +67,5 @@ change input.txt
 log mapped-input json --experimental_output_paths=strip //...
 fresh
 chmod 700 "$work/mode.txt"
+modes mode
 log mode compact

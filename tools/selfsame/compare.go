@@ -16,35 +16,43 @@ import (
 )
 
 type compareCommand struct {
-	A       string `arg:"" help:"Identity manifest (also a behavior manifest or provenance), folder of outputs, with --execlog execution log of Bazel; or - for standard input."`
-	B       string `arg:"" help:"The same of the other side."`
-	Execlog bool   `help:"Compare two execution logs, made with --execution_log_compact_file or --execution_log_json_file, and say where the builds of two machines part."`
-	JSON    bool   `help:"Write the result as JSON (comparison.v1, execlog-comparison.v1), with every difference."`
-	Output  string `placeholder:"FILE" help:"Where to write the result (default: standard output)."`
+	A       string  `arg:"" help:"Identity manifest (also a behavior manifest or provenance), folder of outputs, with --execlog execution log of Bazel; or - for standard input."`
+	B       string  `arg:"" help:"The same of the other side."`
+	Execlog bool    `help:"Compare two execution logs, made with --execution_log_compact_file or --execution_log_json_file, and say where the builds of two machines part."`
+	ModesA  *string `and:"modes" placeholder:"FILE" help:"Modes of the source files that A saw, which no log records: made at the top of its workspace with find . -type f -printf '%m %P\\n' (GNU find)."`
+	ModesB  *string `and:"modes" placeholder:"FILE" help:"The same of B."`
+	JSON    bool    `help:"Write the result as JSON (comparison.v1, execlog-comparison.v1), with every difference."`
+	Output  string  `placeholder:"FILE" help:"Where to write the result (default: standard output)."`
 }
 
 func (c *compareCommand) Run(std streams) error {
 	if c.Execlog {
 		return c.execlog(std)
 	}
+	if c.ModesA != nil || c.ModesB != nil {
+		return &refusal{"--modes-a and --modes-b belong to --execlog"}
+	}
 	result, err := c.compare(std)
 	if err != nil {
 		return err
 	}
+	if err := c.write(std, result); err != nil || result.Equal {
+		return err
+	}
+	first := result.Groups[0]
+	return &failure{reason: fmt.Sprintf("they differ: %d differences, the first in %s (%s): %s", result.Total(), first.Surface, first.Class, first.Differences[0].Path)}
+}
+
+// write puts a result where it is wanted, for the eye or as JSON.
+func (c *compareCommand) write(std streams, result interface{ Text() string }) error {
 	data := []byte(strings.TrimSuffix(result.Text(), "\n"))
 	if c.JSON {
+		var err error
 		if data, err = canon.Marshal(result); err != nil {
 			return err
 		}
 	}
-	if err := writeResult(std, c.Output, data); err != nil {
-		return err
-	}
-	if result.Equal {
-		return nil
-	}
-	first := result.Groups[0]
-	return &failure{reason: fmt.Sprintf("they differ: %d differences, the first in %s (%s): %s", result.Total(), first.Surface, first.Class, first.Differences[0].Path)}
+	return writeResult(std, c.Output, data)
 }
 
 func (c *compareCommand) compare(std streams) (*compare.Comparison, error) {

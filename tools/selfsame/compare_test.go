@@ -158,6 +158,45 @@ func TestCompareExeclog(t *testing.T) {
 	}
 }
 
+// A mode that differs is the cause where both listings are given; a listing is refused that is none, or has no use.
+func TestCompareExeclogModes(t *testing.T) {
+	const logs = "../../execlog/testdata/logs/"
+	a, b, modesA, modesB := logs+"base.compact.zst", logs+"mode.compact.zst", logs+"base.modes", logs+"mode.modes"
+	for _, tc := range []struct{ a, b, modesA, modesB, says string }{
+		{a, b, modesA, modesB, "source mode: mode.txt\n   A     mode 0644\n   B     mode 0700\n"},
+		{b, a, modesB, modesA, "source mode: mode.txt\n   A     mode 0700\n   B     mode 0644\n"},
+		{a, b, modesA, modesA, "unrecorded: Mode //:mode\n"},
+	} {
+		status, out, errs := call("compare", "--execlog", tc.a, tc.b, "--modes-a", tc.modesA, "--modes-b", tc.modesB)
+		if status != exitFails || !strings.Contains(out, "\n1. "+tc.says) || strings.Contains(out, "\n2. ") || !strings.Contains(errs, "they differ: 1 cause") {
+			t.Errorf("%d, %s%s", status, out, errs)
+		}
+	}
+	dir := t.TempDir()
+	twice := place(t, []byte("644 a\n755 a\n"), dir, "twice.modes")
+	manifest := goldens + "leo-identity-manifest-v1.json"
+	for _, tc := range []struct {
+		name   string
+		args   []string
+		status int
+		says   string
+	}{
+		{"one listing", []string{"--execlog", a, b, "--modes-a", modesA}, exitUsage, "--modes-a and --modes-b must be used together"},
+		{"the other", []string{"--execlog", a, b, "--modes-b", modesB}, exitUsage, "--modes-a and --modes-b must be used together"},
+		{"no logs", []string{manifest, manifest, "--modes-a", modesA, "--modes-b", modesB}, exitUsage, "belong to --execlog"},
+		{"standard input", []string{"--execlog", a, b, "--modes-a", modesA, "--modes-b", "-"}, exitUsage, "name a file"},
+		{"folder", []string{"--execlog", a, b, "--modes-a", dir, "--modes-b", modesB}, exitUsage, "is a folder: name a listing of modes"},
+		{"twice", []string{"--execlog", a, b, "--modes-a", modesA, "--modes-b", twice}, exitInput, "twice.modes: line 2: names a file that an earlier line names: a\nselfsame: hint: make the listing"},
+		{"a log", []string{"--execlog", a, b, "--modes-a", logs + "base.json", "--modes-b", modesB}, exitInput, "base.json: line 1: begins with no mode"},
+		{"missing", []string{"--execlog", a, b, "--modes-a", modesA, "--modes-b", dir + "/none"}, exitEnvironment, "none"},
+		{"empty name", []string{"--execlog", a, b, "--modes-a=", "--modes-b="}, exitEnvironment, "no such file"},
+	} {
+		if status, out, errs := call(append([]string{"compare"}, tc.args...)...); status != tc.status || !strings.Contains(errs, tc.says) || out != "" {
+			t.Errorf("%s: %d, %s%s", tc.name, status, out, errs)
+		}
+	}
+}
+
 // Credentials in a log are in no output, and no digest of one is (law I4).
 func TestCompareExeclogSecrets(t *testing.T) {
 	dir := t.TempDir()
