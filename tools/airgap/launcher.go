@@ -77,7 +77,8 @@ done
 for path in /etc/ssl /etc/resolv.conf /etc/hosts "$goroot" "$modules"; do
   if [ -e "$path" ]; then set -- "$@" --ro-bind "$path" "$path"; fi
 done
-set -- "$@" --chdir "$PWD" /usr/bin/bazel --bazelrc="$modules/airgap.bazelrc"
+# The property ends a server that was started in another root.
+set -- "$@" --chdir "$PWD" /usr/bin/bazel --bazelrc="$modules/airgap.bazelrc" --host_jvm_args=-Dselfsame.root="$root"
 i=0
 while [ "$i" -lt "$count" ]; do
   set -- "$@" "$1"
