@@ -3,6 +3,7 @@ package rpi
 import (
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -15,9 +16,15 @@ func Decode(raw []byte) (Value, error) {
 	if err := canon.Check(raw); err != nil {
 		return Value{}, err
 	}
-	p := parser{text: string(raw)}
-	return p.value(), nil
+	stack := stacks.Get().(*[]Member)
+	p := parser{text: string(raw), stack: (*stack)[:0]}
+	value := p.value()
+	*stack = p.stack
+	stacks.Put(stack)
+	return value, nil
 }
+
+var stacks = sync.Pool{New: func() any { return new([]Member) }}
 
 // parser reads a document that canon.Check has accepted; it checks nothing again.
 // Strings without escapes share the memory of the document.
@@ -80,6 +87,7 @@ func (p *parser) container(kind Kind, end byte) Value {
 	}
 	p.at++
 	kids := append([]Member(nil), p.stack[base:]...)
+	clear(p.stack[base:]) // or the pool would hold the document
 	p.stack = p.stack[:base]
 	return Value{kind: kind, kids: kids}
 }

@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -61,7 +62,12 @@ func Canonicalize(raw []byte) ([]byte, error) {
 // exactly one I-JSON document: trailing data, a duplicate name, invalid UTF-8, a lone
 // surrogate, a number that a double cannot hold, nesting beyond [MaxDepth].
 func Check(raw []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(raw))
+	dec := decoders.Get().(*jsontext.Decoder)
+	dec.Reset(bytes.NewBuffer(raw)) // which a Decoder reads in place
+	defer func() {
+		dec.Reset(strings.NewReader("")) // or the pool would hold raw
+		decoders.Put(dec)
+	}()
 	refuse := func(problem, fix string) error {
 		return &InputError{Key: string(dec.StackPointer()), Problem: problem, Fix: fix}
 	}
@@ -86,6 +92,8 @@ func Check(raw []byte) error {
 		}
 	}
 }
+
+var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(strings.NewReader("")) }}
 
 // exact reports whether a JSON number survives RFC 8785: a fraction may round to the
 // nearest double, an integer must keep its value through the shortest form of it.

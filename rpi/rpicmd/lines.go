@@ -115,6 +115,7 @@ func batches(in io.Reader, give func(run) bool) error {
 }
 
 func (r run) judge(judge Judge) (a answer) {
+	a.out = make([]byte, 0, len(r.text))
 	start := 0
 	for _, end := range r.ends {
 		value, err := rpi.Decode(r.text[start:end])
