@@ -213,28 +213,28 @@ func (s *Authoritative) check(tx *bolt.Tx, owner, key, folder string) (*view, er
 	if err != nil {
 		return nil, err
 	}
-	if err := v.reaches(s.keys, signed, beside); err != nil {
-		return nil, err
-	}
-	published, err := s.keys.headOf(key, signed)
-	v.lag = tree.N - published.N
+	v.lag, err = v.since(s.keys, signed, beside)
 	return v, err
 }
 
-// reaches refuses a log that is no continuation of a head signed before.
-func (v *view) reaches(keys Keys, signed []byte, path string) error {
+// since returns how many records the log has after a head signed before, and refuses a
+// log that is no continuation of it.
+func (v *view) since(keys Keys, signed []byte, path string) (records int64, err error) {
+	if bytes.Equal(signed, v.bucket(bucketMeta).Get(keyHead)) {
+		return 0, nil // check verified it
+	}
 	old, err := keys.headOf(v.key, signed)
 	if err != nil {
-		return &CorruptError{path, err.Error()}
+		return 0, &CorruptError{path, err.Error()}
 	}
 	if old.N > v.tree.N {
-		return &RollbackError{v.path, fmt.Sprintf("the log has %d records, %s was signed for %d", v.tree.N, path, old.N)}
+		return 0, &RollbackError{v.path, fmt.Sprintf("the log has %d records, %s was signed for %d", v.tree.N, path, old.N)}
 	}
 	root, err := tlog.TreeHash(old.N, hashes(v.bucket(bucketHashes)))
 	if err != nil || root != old.Hash {
-		return &RollbackError{v.path, fmt.Sprintf("the first %d records are not those that %s was signed for", old.N, path)}
+		return 0, &RollbackError{v.path, fmt.Sprintf("the first %d records are not those that %s was signed for", old.N, path)}
 	}
-	return nil
+	return v.tree.N - old.N, nil
 }
 
 // Load implements [living.Store].
@@ -482,5 +482,8 @@ func (s *Authoritative) Head(owner string) (signed []byte, err error) {
 // Reaches refuses, with a [*RollbackError], a log that is no continuation of a head that
 // was signed before and kept elsewhere; name says where, for the message.
 func (s *Authoritative) Reaches(owner string, signed []byte, name string) error {
-	return s.view(owner, func(v *view) error { return v.reaches(s.keys, signed, name) })
+	return s.view(owner, func(v *view) error {
+		_, err := v.since(s.keys, signed, name)
+		return err
+	})
 }

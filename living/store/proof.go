@@ -44,14 +44,11 @@ func (s *Authoritative) Prove(owner string, n int64, older []byte) (proof *Proof
 		if older == nil {
 			return nil
 		}
-		if err := v.reaches(s.keys, older, "the older head"); err != nil {
-			return err
-		}
-		old, err := s.keys.headOf(v.key, older)
+		added, err := v.since(s.keys, older, "the older head")
 		if err != nil {
 			return err
 		}
-		consistency, err := tlog.ProveTree(v.tree.N, old.N, reader)
+		consistency, err := tlog.ProveTree(v.tree.N, v.tree.N-added, reader)
 		if err != nil {
 			return &CorruptError{v.path, err.Error()}
 		}
