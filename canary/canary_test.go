@@ -332,7 +332,12 @@ func TestVerifyReceiptRefusesClaims(t *testing.T) {
 		"drift renamed":              {drifted, func(r *Receipt) { r.Reproducible.Drift[0].Path = "elsewhere" }, "/reproducible/drift"},
 		"drift answered":             {drifted, func(r *Receipt) { r.Reproducible.Answer = good.Reproducible.Answer }, "/reproducible/answer"},
 		"restart after an injection": {good, func(r *Receipt) { r.Reproducible.Injected = &Injection{"skills", 2} }, "/reproducible/injected"},
-		"drift excused":              {drifted, func(r *Receipt) { r.Reason = "weather" }, "/reason"},
+		"drift of the weather": {drifted, func(r *Receipt) {
+			p := &r.Reproducible
+			p.Drift[0].Surface, r.Reason = "weather", "weather"
+			p.Transitions[len(p.Transitions)-1].Evidence[evDrift], _ = canon.DigestOf(p.Drift)
+		}, "/reproducible/drift/0/surface"},
+		"drift excused": {drifted, func(r *Receipt) { r.Reason = "weather" }, "/reason"},
 		"answer after drift": {drifted, func(r *Receipt) {
 			r.Observed.Processes = append(r.Observed.Processes, good.Observed.Processes[1])
 		}, "/observed/processes"},

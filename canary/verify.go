@@ -9,6 +9,7 @@ import (
 	"selfsame.dev/selfsame/canary/child"
 	"selfsame.dev/selfsame/canary/wire"
 	"selfsame.dev/selfsame/internal/canon"
+	"selfsame.dev/selfsame/manifest"
 	"selfsame.dev/selfsame/schemas"
 )
 
@@ -202,12 +203,27 @@ func verifyReproduced(check checker, r *Receipt, m *machine) {
 	check(p.Answer.QuerySHA256 == p.Query.SHA256 && p.Answer.QueryID == p.Query.Document.QueryID, "/reproducible/answer/query_sha256", "answers another query")
 }
 
+// knows reports whether a surface can drift: one that was pinned, the names at the top of its
+// template, or one of the canary itself.
+func (p *Reproducible) knows(surface string) bool {
+	switch surface {
+	case SurfaceProgram, SurfaceAnswer, SurfaceProfile, string(manifest.ProfileTemplate):
+		return true
+	}
+	if p.Identity == nil {
+		return false
+	}
+	_, pinned := p.Identity.Inputs[surface]
+	return pinned
+}
+
 func verifyDrift(check checker, r *Receipt, m *machine) {
 	p := &r.Reproducible
 	drifted := m.at() == DriftDetected
 	check(drifted == (p.DriftTotal > 0) && drifted == (len(p.Drift) > 0), "/reproducible/drift", "%d differences, at %s", p.DriftTotal, m.at())
 	check(!drifted || p.Answer == nil, "/reproducible/answer", "drift leaves no answer")
 	for i, d := range p.Drift {
+		check(p.knows(d.Surface), fmt.Sprintf("/reproducible/drift/%d/surface", i), "%q is no surface of what was pinned", d.Surface)
 		check(d.Expected != d.Actual || d.Expected == "", fmt.Sprintf("/reproducible/drift/%d", i), "expected and actual are the same")
 		check(d.Surface != SurfaceAnswer || p.Equal != nil && !p.Equal.all(), fmt.Sprintf("/reproducible/drift/%d", i), "the answers are equal")
 	}
