@@ -1,7 +1,7 @@
 """Analysis tests: what the public rules declare, and what they refuse before anything runs."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
-load("//rules:defs.bzl", "IdentityManifestInfo", "IdentityProfileInfo", "IdentityTreeInfo", "identity_manifest", "identity_tree", "restart_canary_test")
+load("//rules:defs.bzl", "IdentityManifestInfo", "IdentityProfileInfo", "IdentityTreeInfo", "identity_manifest", "identity_tree", "pinned_identity_test", "restart_canary_test")
 
 def _names(files):
     return sorted([f.basename for f in files.to_list()])
@@ -109,6 +109,7 @@ def analysis_tests(name):
         "file_elsewhere": "is not below rules/tests/nowhere; set root",
         "made_folder": "is a folder made by an action",
         "no_manifest": "does not have mandatory providers",
+        "no_pinned_manifest": "does not have mandatory providers",
         "no_tree": "does not have mandatory providers",
     }
     identity_tree(name = name + "_file_elsewhere_subject", srcs = ["analysis_tests.bzl"], root = "nowhere", tags = ["manual"])
@@ -116,6 +117,12 @@ def analysis_tests(name):
     identity_manifest(name = name + "_document_elsewhere_subject", source_root = "nowhere", tags = ["manual"], **_inputs())
     identity_manifest(name = name + "_no_tree_subject", tags = ["manual"], **(_inputs() | {"hermes_root": _LEO + "evidence"}))
     restart_canary_test(name = name + "_no_manifest_subject", manifest = _LEO + "evidence", tags = ["manual"])
+    pinned_identity_test(
+        name = name + "_no_pinned_manifest_subject",
+        expect = _LEO + "golden/leo-identity-manifest-v1.json",
+        manifest = _LEO + "evidence",
+        tags = ["manual"],
+    )
     for failure, message in failures.items():
         _failure_test(
             name = "{}_{}".format(name, failure),

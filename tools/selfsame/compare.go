@@ -21,7 +21,7 @@ type compareCommand struct {
 	Execlog bool    `help:"Compare two execution logs, made with --execution_log_compact_file or --execution_log_json_file, and say where the builds of two machines part."`
 	ModesA  *string `and:"modes" placeholder:"FILE" help:"Modes of the source files that A saw, which no log records: made at the top of its workspace with find . -type f -printf '%m %P\\n' (GNU find)."`
 	ModesB  *string `and:"modes" placeholder:"FILE" help:"The same of B."`
-	JSON    bool    `help:"Write the result as JSON (comparison.v1, execlog-comparison.v1), with every difference."`
+	JSON    bool    `help:"Write the result as JSON (comparison.v1, execlog-comparison.v1), with every difference; with --output, the table goes to standard error."`
 	Output  string  `placeholder:"FILE" help:"Where to write the result (default: standard output)."`
 }
 
@@ -46,13 +46,18 @@ func (c *compareCommand) Run(std streams) error {
 // write puts a result where it is wanted, for the eye or as JSON.
 func (c *compareCommand) write(std streams, result interface{ Text() string }) error {
 	data := []byte(strings.TrimSuffix(result.Text(), "\n"))
-	if c.JSON {
-		var err error
-		if data, err = canon.Marshal(result); err != nil {
-			return err
-		}
+	if !c.JSON {
+		return writeResult(std, c.Output, data)
 	}
-	return writeResult(std, c.Output, data)
+	document, err := canon.Marshal(result)
+	if err != nil {
+		return err
+	}
+	if err := writeResult(std, c.Output, document); err != nil || c.Output == "" {
+		return err
+	}
+	_, err = std.err.Write(append(data, '\n')) // the file is for programs
+	return err
 }
 
 func (c *compareCommand) compare(std streams) (*compare.Comparison, error) {

@@ -50,7 +50,10 @@ func TestInitTargets(t *testing.T) {
 		{"constitution.json", `"rank": 1`, `"rank": 2`, "manifest", "rank"},
 		{"runtime/selfsame-root.json", "bob-agent", "other-agent", "manifest", "other-agent"},
 		{"query.json", `"bob"`, `"eve"`, "restarts", "eve"},
-		{"answer.py", `"identity-runtime.v1"`, `"identity-runtime.v0"`, "restarts", "identity-runtime.v0"},
+		{"template/skills/plain-speech/SKILL.md", "\n", " \n", "is_pinned", "skills"},
+		{"deployment/answer.py", "import json", "import json  # other", "is_pinned", "deployment-code"},
+		{"pinned.json", "bob", "eve", "is_pinned", "pinned.json"},
+		{"deployment/answer.py", `"identity-runtime.v1"`, `"identity-runtime.v0"`, "restarts", "identity-runtime.v0"},
 		{"BUILD.bazel", "skills@first", "compiled-profile/nothing@first", "drifts", "nothing"},
 		{"rounds.json", `"resolves":["leak"]`, `"resolves":["other"]`, "repair_converges", ""},
 		{"rounds.json", `"status":"PASS"`, `"status":"FAIL"`, "repair_converges", ""},
@@ -109,7 +112,7 @@ func runTargets(t *testing.T, dir string, only ...string) map[string]string {
 			results[r.Name()] = ""
 		}
 	}
-	if len(results) != 6 && len(only) == 0 {
+	if len(results) != 7 && len(only) == 0 {
 		t.Fatalf("ran %d targets: %v", len(results), results)
 	}
 	return results
@@ -147,6 +150,8 @@ func (p buildPackage) commands(r *build.Rule) [][]string {
 			args = append(args, "--expect-drift", "--inject-drift", inject)
 		}
 		return [][]string{args}
+	case "pinned_identity_test":
+		return [][]string{{"compare", "--json", at("expect"), p.manifest(), "--output", out("")}}
 	case "convergence_test":
 		return [][]string{{"rpi", "repair", "--rounds", at("rounds"), "--expect-stop-reason", "converged", "--expect-status", "PASS", "--output", out("")}}
 	case "living_profile_test":

@@ -32,7 +32,7 @@ func buildFile(agent string, names Modules) []byte {
 			"After a change of rows or evidence: bazel run @"+names.Selfsame+"//tools/reseal -- FOLDER FOLDER/database-fingerprint.json FOLDER/database-identity.json"),
 		load("@"+names.RulesShell+"//shell:sh_binary.bzl", "sh_binary"),
 		load("@"+names.Selfsame+"//rules:defs.bzl", "convergence_test", "drift_canary_test", "identity_manifest", "identity_profile",
-			"identity_tree", "living_profile_test", "restart_canary_test"),
+			"identity_tree", "living_profile_test", "pinned_identity_test", "restart_canary_test"),
 	}}
 	rule := func(kind string, attrs ...build.Expr) *build.CallExpr {
 		c := call(kind, attrs...)
@@ -54,9 +54,11 @@ func buildFile(agent string, names Modules) []byte {
 		set("profile_template", text(":template")),
 		set("source_root", call("package_name")),
 	), "Everything that can change an answer, pinned in one file.")
+	noted(rule("pinned_identity_test", set("name", text("is_pinned")), set("expect", text(pinnedFile)), set("manifest", text(":manifest"))),
+		"Is it the identity that was committed? After a change that is meant, copy bazel-bin/.../manifest.json over "+pinnedFile+".")
 	rule("identity_profile", set("name", text("profile")), set("manifest", text(":manifest")))
-	noted(rule("sh_binary", set("name", text("answer")), set("srcs", list("answer.py"))),
-		"The runtime: any program that speaks identity-runtime.v1 will do.")
+	noted(rule("sh_binary", set("name", text("answer")), set("srcs", list("deployment/answer.py"))),
+		"The runtime: any program that speaks identity-runtime.v1 will do. It lies in a tree that is pinned.")
 	noted(rule("restart_canary_test", set("name", text("restarts")), set("manifest", text(":manifest")),
 		set("query", text("query.json")), set("runtime", text(":answer"))), "Is it the same agent after a restart?")
 	rule("drift_canary_test", set("name", text("drifts")), set("inject", text("skills@first")), set("manifest", text(":manifest")),

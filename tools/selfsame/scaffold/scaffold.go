@@ -58,7 +58,11 @@ func Package(agent string, names Modules) ([]File, error) {
 		}
 		files = append(files, some...)
 	}
-	files = append(files, File{"BUILD.bazel", buildFile(agent, names), 0o644})
+	pin, err := pinned(files)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, File{"BUILD.bazel", buildFile(agent, names), 0o644}, pin)
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	for _, f := range files {
 		// Nothing that is pinned may hold a credential: say so of the name, not of a file made from it.
